@@ -393,3 +393,32 @@ def test_a_damaged_plan_gives_an_error_or_a_result(case: str) -> None:
     x = input_of(shape)
     program = lower(quantize(module.eval(), (x,), CpuQuantizer().set_global(configs[case]()), [(x,)]))  # type: ignore[operator]
     assert refusals(damaged(program, 700, 0), (x,)) > 35
+
+
+# Channels, outputs, groups, and the groups of the step for 16 lanes.
+MERGED = [
+    (128, 128, 32, 4),  # 4 channels
+    (48, 48, 6, 2),  # 8 channels of a number of groups that is no power of two
+    (104, 104, 13, 13),  # a prime number of groups
+    (64, 16, 4, 1),  # few outputs of many channels
+    (64, 32, 2, 2),  # 16 outputs of 32 channels
+]
+
+
+@pytest.mark.parametrize(("channels", "outputs", "groups", "merged"), MERGED)
+@pytest.mark.parametrize("config", [static_int8(), static_int8(per_channel=False)])
+def test_small_groups_are_merged(channels: int, outputs: int, groups: int, merged: int, config: Any) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Conv2d(channels, outputs, 3, 2, 1, groups=groups), nn.ReLU(), nn.Conv2d(outputs, 8, 1)
+    )
+    x = torch.randn(1, channels, 15, 14)
+    program = quantize(model.eval(), (x,), CpuQuantizer().set_global(config), [(x,)])
+    wide = lower(program, CpuPartitioner("avx512"))
+    steps = [s.operation for s in plan_of(wide).steps if isinstance(s.operation, Int8Gemm)]
+    assert [step.groups for step in steps] == [merged, 1]
+    plain = lower(program, CpuPartitioner(compact=True))
+    steps = [s.operation for s in plan_of(plain).steps if isinstance(s.operation, Int8Gemm)]
+    assert [step.groups for step in steps] == [groups, 1]
+    assert torch.equal(run(lower(program), x), run(plain, x))
+    assert torch.equal(run(wide, x), run(plain, x))

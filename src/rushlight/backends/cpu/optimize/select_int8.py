@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from rushlight.backends.cpu.optimize.context import Context
-from rushlight.backends.cpu.pack.int8 import int8_packing, int8_weights
+from rushlight.backends.cpu.pack.int8 import int8_packing, int8_weights, merge_groups
 from rushlight.backends.cpu.plan.int8 import Int4Linear, Int8Convolution, WeightOnlyLinear, int8_range
 from rushlight.backends.cpu.plan.operation import Operation
 from rushlight.backends.cpu.plan.tables import (
@@ -16,6 +16,7 @@ from rushlight.backends.cpu.plan.tables import (
     WeightOnlyGemm,
 )
 from rushlight.backends.cpu.plan.tensor import Tensor, constant
+from rushlight.backends.cpu.target import Target
 from rushlight.ir.quantization import QuantParams
 
 _WINOGRAD_PIXELS = 150
@@ -41,15 +42,19 @@ def int8_operation(convolution: Int8Convolution, context: Context) -> Operation[
             input_zero_point=convolution.zero,
             range=int8_range(out),
         )
+    groups = convolution.groups
+    merged = 1 if context.options.compact else _groups_to_merge(convolution, context.options.target)
+    weight = merge_groups(convolution.weight, groups, merged)
+    groups //= merged
     packing = int8_packing(
-        convolution.weight,
-        convolution.groups,
+        weight,
+        groups,
         context.options.target,
         is_winograd=_may_be_winograd(convolution, context),
     )
     return Int8Gemm(
         input=convolution.input,
-        weight=constant(int8_weights(convolution.weight, convolution.groups, packing)),
+        weight=constant(int8_weights(weight, groups, packing)),
         offset=offset,
         residual=convolution.residual,
         row_scale=convolution.row_scale,
@@ -57,14 +62,36 @@ def int8_operation(convolution: Int8Convolution, context: Context) -> Operation[
         multiplier=multiplier,
         output=convolution.output,
         window=convolution.window,
-        groups=convolution.groups,
-        channels=channels,
-        outputs=outputs // convolution.groups,
+        groups=groups,
+        channels=channels * merged,
+        outputs=outputs // groups,
         packing=packing,
         input_zero_point=convolution.zero,
         range=int8_range(out),
         epilogue=convolution.epilogue,
         sum=_sum(convolution),
+    )
+
+
+def _groups_to_merge(convolution: Int8Convolution, target: Target) -> int:
+    """Returns how many adjacent groups become one group.
+
+    The zeros between the merged groups take additional multiplications. However, a microkernel computes a
+    whole panel of outputs, so that few outputs leave most of its lanes unused, and each group has a cost of
+    its own.
+    """
+    groups = convolution.groups
+    outputs, channels = convolution.weight.shape[0] // groups, convolution.weight.shape[1]
+    panel = 2 * target.int8_lanes
+    return max(
+        count
+        for count in range(1, groups + 1)
+        if groups % count == 0
+        and (
+            count == 1
+            or outputs * count <= target.int8_lanes
+            or (outputs * count <= panel and channels * count <= panel)
+        )
     )
 
 

@@ -69,6 +69,27 @@ def _end_at_64(data: torch.Tensor) -> torch.Tensor:
     return torch.cat([data, torch.zeros(-data.numel() % 64, dtype=torch.int8)])
 
 
+def merge_groups(weight: torch.Tensor, groups: int, count: int) -> torch.Tensor:
+    """Returns the weights of the same convolution with `count` times fewer groups.
+
+    Args:
+        weight: int8 [outputs, channels of a group, kh, kw].
+        groups: the groups of the convolution, a multiple of `count`.
+        count: the number of adjacent groups that become one group.
+
+    Returns:
+        int8 [outputs, count * channels of a group, kh, kw], with zeros between the groups.
+    """
+    if count == 1:
+        return weight
+    outputs, channels, height, width = weight.shape
+    given = weight.view(groups // count, count, outputs // groups, channels, height, width)
+    merged = weight.new_zeros(groups // count, count, outputs // groups, count, channels, height, width)
+    for i in range(count):
+        merged[:, i, :, i] = given[:, i]
+    return merged.view(outputs, count * channels, height, width)
+
+
 def int8_columns(weight: torch.Tensor, groups: int) -> torch.Tensor:
     """Returns weights [outputs, channels, kh, kw] as columns [groups, outputs, kh * kw * channels]."""
     return weight.permute(0, 2, 3, 1).reshape(groups, weight.shape[0] // groups, -1)
