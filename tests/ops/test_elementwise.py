@@ -112,23 +112,16 @@ def near_multiples() -> tuple[torch.Tensor, torch.Tensor]:
     return x, y
 
 
-def test_remainders_are_exact() -> None:
+@pytest.mark.parametrize(
+    ("kernel", "reference"),
+    [("aten::fmod.Tensor_out", np.fmod), ("aten::floor_divide.out", np.floor_divide)],
+)
+def test_remainders_and_floor_divisions_are_exact(kernel: str, reference: np.ufunc) -> None:
     """Quotients just below an integer round up to it. Large quotients take another path."""
     x, y = near_multiples()
     out = torch.empty_like(x)
-    call_kernel("aten::fmod.Tensor_out", [x, y, out], "portable")
-    with np.errstate(invalid="ignore"):
-        wanted = np.fmod(x.numpy(), y.numpy())
-    np.testing.assert_array_equal(out.numpy(), wanted)
-    assert (np.signbit(out.numpy()) == np.signbit(wanted))[~np.isnan(wanted)].all()
-
-
-def test_floor_divisions_are_exact() -> None:
-    """Short quotients are divisions of doubles. They are equal to the quotients of Python's algorithm."""
-    x, y = near_multiples()
-    out = torch.empty_like(x)
-    call_kernel("aten::floor_divide.out", [x, y, out], "portable")
+    call_kernel(kernel, [x, y, out], "portable")
     with np.errstate(all="ignore"):
-        wanted = np.floor_divide(x.numpy(), y.numpy())
+        wanted = reference(x.numpy(), y.numpy())
     np.testing.assert_array_equal(out.numpy(), wanted)
     assert (np.signbit(out.numpy()) == np.signbit(wanted))[~np.isnan(wanted)].all()
