@@ -89,7 +89,7 @@ def unsupported_reason(node: Node, constants: Constants) -> str | None:
     if op in QUANTIZED:
         return unsupported_quantized_reason(node, constants)
     if is_in(op, Category.ELEMENTWISE) and _has_equal_sizes_by_assertion(node):
-        return "its operands have sizes that are equal only because the program asserts it"
+        return "the sizes of its operands are equal only because the program asserts this"
     if _computes_with_symbol(node, op):
         return "it computes with a symbolic number, such as a dynamic size"
     moves = is_in(op, Category.VIEW, Category.MASK) or op in UPDATES or op is aten.copy.default
