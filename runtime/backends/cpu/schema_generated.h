@@ -152,6 +152,7 @@ enum class Operation : uint8_t {
   GroupedConv2d = 34,
   Take = 35,
   CumulativeSum = 36,
+  Int8GroupedConv2d = 37,
 };
 
 // Applies X to the name of each member of Operation.
@@ -191,7 +192,8 @@ enum class Operation : uint8_t {
   X(QuantizedGather) \
   X(GroupedConv2d) \
   X(Take) \
-  X(CumulativeSum)
+  X(CumulativeSum) \
+  X(Int8GroupedConv2d)
 
 // What a size, stride or offset is: operations on a stack, each followed by its operand if it has one.
 // 
@@ -723,6 +725,24 @@ struct Int8DepthwiseConv2d : flatbuffer::Table {
   bool has_range() const { return field(18) != nullptr; }
 };
 
+// A grouped convolution over int8 with as many output as input channels in each group.
+struct Int8GroupedConv2d : flatbuffer::Table {
+  using Table::Table;
+  flatbuffer::Operand input() const { return {"input", scalar<uint32_t>(4, 0)}; }
+  // int8 [c, kernel h, kernel w, channels].
+  flatbuffer::Operand weight() const { return {"weight", scalar<uint32_t>(6, 0)}; }
+  flatbuffer::Operand offset() const { return {"offset", scalar<uint32_t>(8, flatbuffer::kNoOperand)}; }
+  flatbuffer::Operand multiplier() const { return {"multiplier", scalar<uint32_t>(10, 0)}; }
+  flatbuffer::Operand output() const { return {"output", scalar<uint32_t>(12, 0)}; }
+  Window window() const { return table<Window>(14); }
+  bool has_window() const { return field(14) != nullptr; }
+  // Channels of a group: 4, 8 or 16.
+  uint32_t channels() const { return scalar<uint32_t>(16, 4); }
+  int8_t input_zero_point() const { return scalar<int8_t>(18, 0); }
+  Int8Range range() const { return table<Int8Range>(20); }
+  bool has_range() const { return field(20) != nullptr; }
+};
+
 // A pooling of int8 [n, h, w, c]. factor: the input's scale over the output's. A maximum keeps both as they are.
 struct Int8Pool2d : flatbuffer::Table {
   using Table::Table;
@@ -907,6 +927,7 @@ struct Step : flatbuffer::Table {
   GroupedConv2d operation_as_GroupedConv2d() const { return operation_type() == Operation::GroupedConv2d ? table<GroupedConv2d>(6) : GroupedConv2d(); }
   Take operation_as_Take() const { return operation_type() == Operation::Take ? table<Take>(6) : Take(); }
   CumulativeSum operation_as_CumulativeSum() const { return operation_type() == Operation::CumulativeSum ? table<CumulativeSum>(6) : CumulativeSum(); }
+  Int8GroupedConv2d operation_as_Int8GroupedConv2d() const { return operation_type() == Operation::Int8GroupedConv2d ? table<Int8GroupedConv2d>(6) : Int8GroupedConv2d(); }
   uint32_t debug_handle() const { return scalar<uint32_t>(8, 0); }
 };
 
@@ -1504,6 +1525,27 @@ inline constexpr flatbuffer::OperandInfo kInt8DepthwiseConv2dOperands[] = {
   {"multiplier", 10, false, false, flatbuffer::Effect::Reads},
   {"output", 12, false, false, flatbuffer::Effect::Writes},
 };
+inline constexpr flatbuffer::Field kInt8GroupedConv2d[] = {
+  {"input", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"weight", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"offset", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"multiplier", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"window", flatbuffer::Kind::Table, 4, false, 5},
+  {"channels", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"input_zero_point", flatbuffer::Kind::Scalar, 1, false, 0},
+  {"range", flatbuffer::Kind::Table, 4, false, 8},
+};
+inline constexpr flatbuffer::Bounds kInt8GroupedConv2dBounds[] = {
+  {6, false, 4, 16},
+};
+inline constexpr flatbuffer::OperandInfo kInt8GroupedConv2dOperands[] = {
+  {"input", 4, false, false, flatbuffer::Effect::Reads},
+  {"weight", 6, false, false, flatbuffer::Effect::Reads},
+  {"offset", 8, false, true, flatbuffer::Effect::Reads},
+  {"multiplier", 10, false, false, flatbuffer::Effect::Reads},
+  {"output", 12, false, false, flatbuffer::Effect::Writes},
+};
 inline constexpr flatbuffer::Field kInt8Pool2d[] = {
   {"input", flatbuffer::Kind::Scalar, 4, false, 0},
   {"output", flatbuffer::Kind::Scalar, 4, false, 0},
@@ -1686,7 +1728,7 @@ inline constexpr flatbuffer::Field kPlan[] = {
   {"storages", flatbuffer::Kind::Tables, 4, false, 2},
   {"values", flatbuffer::Kind::Tables, 4, false, 3},
   {"arguments", flatbuffer::Kind::Tables, 4, false, 4},
-  {"steps", flatbuffer::Kind::Tables, 4, false, 51},
+  {"steps", flatbuffer::Kind::Tables, 4, false, 52},
   {"arena_bytes", flatbuffer::Kind::Scalar, 8, false, 0},
 };
 
@@ -1732,6 +1774,7 @@ inline constexpr flatbuffer::TableInfo kTables[] = {
   {"Resize2d", kResize2d, 5, kResize2dBounds, 1},
   {"Int8Gemm", kInt8Gemm, 17, kInt8GemmBounds, 3},
   {"Int8DepthwiseConv2d", kInt8DepthwiseConv2d, 8, nullptr, 0},
+  {"Int8GroupedConv2d", kInt8GroupedConv2d, 9, kInt8GroupedConv2dBounds, 1},
   {"Int8Pool2d", kInt8Pool2d, 6, nullptr, 0},
   {"Int8Mean", kInt8Mean, 5, nullptr, 0},
   {"Int8Binary", kInt8Binary, 9, nullptr, 0},
@@ -1746,10 +1789,10 @@ inline constexpr flatbuffer::TableInfo kTables[] = {
   {"Plan", kPlan, 10, nullptr, 0},
 };
 
-inline constexpr uint16_t kOperationMembers[] = {15, 16, 17, 18, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 19, 32, 33};
+inline constexpr uint16_t kOperationMembers[] = {15, 16, 17, 18, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 34, 35, 36, 37, 38, 39, 40, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 19, 32, 33, 41};
 
 inline constexpr flatbuffer::UnionInfo kUnions[] = {
-  {"Operation", kOperationMembers, 36},
+  {"Operation", kOperationMembers, 37},
 };
 
 }  // namespace descriptors
@@ -1792,8 +1835,9 @@ inline constexpr flatbuffer::OperandList kOperationOperands[] = {
   {"GroupedConv2d", descriptors::kGroupedConv2dOperands, 4},
   {"Take", descriptors::kTakeOperands, 3},
   {"CumulativeSum", descriptors::kCumulativeSumOperands, 2},
+  {"Int8GroupedConv2d", descriptors::kInt8GroupedConv2dOperands, 5},
 };
 
-inline constexpr flatbuffer::Schema kPlanSchema = {descriptors::kTables, descriptors::kUnions, 52, 5, "RCP2"};
+inline constexpr flatbuffer::Schema kPlanSchema = {descriptors::kTables, descriptors::kUnions, 53, 5, "RCP2"};
 
 }  // namespace rushlight::cpu::schema

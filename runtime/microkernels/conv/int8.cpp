@@ -115,6 +115,10 @@ void gather_pixels(const void* gather, int64_t pixel, void* to) {
   }
 }
 
+int64_t padded_columns(const Int8Window& w) {
+  return std::max<int64_t>(w.out_size[2] - 1, 0) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 1;
+}
+
 bool has_lines(const Int8Window& w) {
   return !w.transposed && w.kernel[0] == 1 && w.size[0] == 1 && w.out_size[0] == 1 && w.padding[0] == 0;
 }
@@ -123,11 +127,6 @@ namespace {
 
 constexpr int64_t kCopied = 32;  // bytes of one copy of constant size
 constexpr int64_t kLine = 64;    // the bytes of a row of an LHS are a multiple of this
-
-// Returns the pixels of a padded line of the input.
-int64_t line_width(const Int8Window& w) {
-  return std::max<int64_t>(w.out_size[2] - 1, 0) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 1;
-}
 
 // Converts input channels [first, first + inputs) of one line to the format of the LHS, with padding: `width` pixels.
 // If `from` is null, the line is padding.
@@ -149,7 +148,7 @@ void pad_line(const Int8Microkernels& kernels, const Int8Window& w, int64_t firs
 
 void read_lines(const Int8Lines& l, int64_t line) {
   const Int8Window& w = *l.window;
-  const int64_t width = line_width(w), step = l.inputs * l.kernels->lhs_size;
+  const int64_t width = padded_columns(w), step = l.inputs * l.kernels->lhs_size;
   const Pixel p{line / w.out_size[1], {0, line % w.out_size[1], 0}};
   uint8_t* to = static_cast<uint8_t*>(l.lines);
   for (int64_t y = 0; y < w.kernel[1]; ++y, to += width * step) {
@@ -160,7 +159,7 @@ void read_lines(const Int8Lines& l, int64_t line) {
 }  // namespace
 
 size_t lines_size(const Int8Microkernels& kernels, const Int8Window& w, int64_t inputs) {
-  return static_cast<size_t>(w.kernel[1] * line_width(w) * inputs * kernels.lhs_size + kCopied);
+  return static_cast<size_t>(w.kernel[1] * padded_columns(w) * inputs * kernels.lhs_size + kCopied);
 }
 
 void gather_from_lines(const void* context, int64_t pixel, void* to) {
@@ -169,7 +168,7 @@ void gather_from_lines(const void* context, int64_t pixel, void* to) {
   const int64_t line = pixel == l.pixel + 1 && pixel < (l.line + 1) * w.out_size[2] ? l.line : pixel / w.out_size[2];
   if (line != l.line) read_lines(l, line);
   l.line = line, l.pixel = pixel;
-  const int64_t width = line_width(w), step = l.inputs * l.kernels->lhs_size, run = w.kernel[2] * step;
+  const int64_t width = padded_columns(w), step = l.inputs * l.kernels->lhs_size, run = w.kernel[2] * step;
   const uint8_t* from = static_cast<const uint8_t*>(l.lines) + (pixel - line * w.out_size[2]) * w.stride[2] * step;
   uint8_t* cell = static_cast<uint8_t*>(to);
   const uint8_t* const end = cell + (w.kernel[1] * run + kLine - 1) / kLine * kLine;
@@ -230,7 +229,7 @@ void gather_rows_from_lines(const void* context, int64_t pixel, int64_t pixels, 
   // With this sign mask, packing does not change the numbers, because the lines already have the format of a packed
   // LHS.
   const auto lhs_sign_mask = static_cast<uint8_t>(l.kernels->lhs_offset);
-  const int64_t next_pixel = w.stride[2] * step, next_line = line_width(w) * step;
+  const int64_t next_pixel = w.stride[2] * step, next_line = padded_columns(w) * step;
   for (const int64_t end = pixel + pixels; pixel < end;) {
     const int64_t line = pixel / w.out_size[2], x = pixel - line * w.out_size[2];
     const int64_t count = std::min(end - pixel, w.out_size[2] - x);
@@ -286,19 +285,24 @@ bool has_windows(const Int8Microkernels& kernels, const Int8Window& w, int64_t i
 
 size_t windows_size(const Int8Window& w, int64_t inputs) {
   const int64_t lines = std::max<int64_t>(w.out_size[1] - 1, 0) * w.stride[1] + w.kernel[1];
-  return static_cast<size_t>(lines * line_width(w) * inputs);
+  return static_cast<size_t>(lines * padded_columns(w) * inputs);
+}
+
+void pad_lines(const Int8Gather& g, int64_t first, int64_t count, uint8_t* to) {
+  const Int8Window& w = *g.window;
+  const int64_t width = padded_columns(w), step = width * g.inputs * g.kernels->lhs_size;
+  for (int64_t y = first; y < first + count; ++y, to += step) {
+    const uint8_t* const from = y >= 0 && y < w.size[1] ? w.in + y * w.size[2] * w.channels : nullptr;
+    pad_line(*g.kernels, w, g.first, g.inputs, from, width, to);
+  }
 }
 
 Int8Windows read_windows(const Int8Gather& g, int64_t begin, int64_t end, uint8_t* image) {
   const Int8Window& w = *g.window;
-  const int64_t width = line_width(w), line_bytes = width * g.inputs;
+  const int64_t width = padded_columns(w), line_bytes = width * g.inputs;
   const int64_t first = begin / w.out_size[2] * w.stride[1];
   const int64_t last = (end - 1) / w.out_size[2] * w.stride[1] + w.kernel[1];
-  for (int64_t line = first; line < last; ++line) {
-    const int64_t y = line - w.padding[1];
-    const uint8_t* const from = y >= 0 && y < w.size[1] ? w.in + y * w.size[2] * w.channels : nullptr;
-    pad_line(*g.kernels, w, g.first, g.inputs, from, width, image + line * line_bytes);
-  }
+  pad_lines(g, first - w.padding[1], last - first, image + first * line_bytes);
   return {image,       w.out_size[2], w.stride[2] * g.inputs, w.stride[1] * line_bytes, w.kernel[2] * g.inputs,
           w.kernel[1], line_bytes};
 }

@@ -61,6 +61,11 @@ size_t windows_size(const Int8Window& window, int64_t inputs);
 // Int8Gemm::windows.
 Int8Windows read_windows(const Int8Gather& gather, int64_t begin, int64_t end, uint8_t* image);
 
+// Writes input lines [first, first + count) in the format of a packed LHS, with the padding of the window to the left
+// and to the right: [count, padded_columns(), inputs]. Lines outside of the image are padding. The batch size is 1.
+int64_t padded_columns(const Int8Window& window);
+void pad_lines(const Int8Gather& gather, int64_t first, int64_t count, uint8_t* to);
+
 // Sets the LHS of `gemm`: the pixels of windows, gathered or read in place.
 void set_lhs(Int8Gemm* gemm, const Int8Gather& gather);
 

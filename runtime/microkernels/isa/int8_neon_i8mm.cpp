@@ -41,7 +41,7 @@ static void int8_tile(const Int8Tile& t) {
   }
 }
 
-inline constexpr int kDotStep = 16;
+inline constexpr int kDotStep = 16, kUnit = 4;
 
 }  // namespace rushlight::microkernels::neon_i8mm_int8
 

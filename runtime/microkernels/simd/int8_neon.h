@@ -20,6 +20,13 @@ using Rhs = int8x16_t;
 RL_INLINE Line load_line(const int8_t* p) { return vld1q_s8(p); }
 RL_INLINE Rhs load_rhs(const int8_t* p) { return vld1q_s8(p); }
 RL_INLINE void add_lines(Sums& sums, Line lhs, Rhs rhs) { sums = vdotq_s32(sums, lhs, rhs); }
+using Spread = int8x16_t;
+RL_INLINE Spread spread(const int8_t* p) {
+  int32_t four;
+  std::memcpy(&four, p, sizeof(four));
+  return vreinterpretq_s8_s32(vdupq_n_s32(four));
+}
+RL_INLINE void add_products(Sums& sums, Spread lhs, Rhs rhs) { sums = vdotq_s32(sums, lhs, rhs); }
 #endif
 
 #define RL_PAIRS

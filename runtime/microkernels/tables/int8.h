@@ -129,6 +129,28 @@ struct Int8Channels {
   int32_t* sums;
 };
 
+// One vector of output channels of a grouped convolution, in adjacent output pixels:
+// sums[i, j] = sum over the taps t and the input channels k of the group of channel j of pixel[t, i, k] * rhs[t, k, j].
+struct Int8GroupLine {
+  const uint8_t* const* pixels;  // [taps], the packed LHS that output pixel 0 multiplies by each tap
+  int64_t taps;
+  int64_t pixel_step;  // bytes from output pixel to output pixel
+  int64_t units;       // units of `unit` input channels in a group
+  bool is_repeated;    // whether a vector contains several groups, and the LHS was written by repeat_groups()
+  const int8_t* rhs;   // [taps, units, lanes, unit]
+  int32_t* sums;       // [pixels, lanes], aligned to a vector
+};
+
+// Pixels of a packed LHS whose groups are repeated. A pixel of the result is [units, lanes, unit]: for each output
+// channel, units of the input channels of its group. `lanes` channels are read, also if a pixel has fewer; the sums of
+// the others have no meaning.
+struct Int8GroupPixels {
+  const uint8_t* from;
+  int64_t from_step;  // bytes from pixel to pixel
+  int64_t size;       // channels of a group: 4 or 8, fewer than the lanes of a vector
+  uint8_t* to;
+};
+
 // sums[i, j] = sum over groups g of scales[j, g] * (sum within the group of lhs[i, k] * rhs[j, k]).
 struct Int4Dots {
   const uint8_t* lhs;  // [rows, groups * group], packed by pack_int4_lhs(); rows are lhs_stride bytes apart
@@ -201,6 +223,11 @@ struct Int8Microkernels {
   void (*dots)(int64_t rows, int64_t columns, const Int8Dots& dots);
 
   void (*channel_sums)(const Int8Channels& channels, int64_t pixels);
+
+  int unit;  // number of adjacent channels of a group that one lane of group_sums() multiplies; a divisor of 4
+  void (*group_sums)(const Int8GroupLine& line, int64_t pixels);
+  // Only for sets with more than four lanes.
+  void (*repeat_groups)(const Int8GroupPixels& groups, int64_t pixels);
 
   // to[i] = clamp(round(x[i] * inverse) + zero, least, most), ties to even. NaN becomes 0.
   void (*quantize)(const float* x, int64_t n, const Int8Range& range, float inverse, uint8_t* to);

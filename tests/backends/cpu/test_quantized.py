@@ -25,6 +25,7 @@ from rushlight.backends.cpu.plan.tables import (
     Int8Binary,
     Int8DepthwiseConv2d,
     Int8Gemm,
+    Int8GroupedConv2d,
     Pool2d,
     QuantizedGather,
     Reduce,
@@ -397,9 +398,9 @@ def test_a_damaged_plan_gives_an_error_or_a_result(case: str) -> None:
 
 # Channels, outputs, groups, and the groups of the step for 16 lanes.
 MERGED = [
-    (128, 128, 32, 4),  # 4 channels
-    (48, 48, 6, 2),  # 8 channels of a number of groups that is no power of two
-    (104, 104, 13, 13),  # a prime number of groups
+    (96, 96, 16, 4),  # 6 channels
+    (36, 36, 3, 3),  # 12 channels of a prime number of groups
+    (128, 256, 16, 8),  # more outputs than inputs
     (64, 16, 4, 1),  # few outputs of many channels
     (64, 32, 2, 2),  # 16 outputs of 32 channels
 ]
@@ -422,3 +423,38 @@ def test_small_groups_are_merged(channels: int, outputs: int, groups: int, merge
     assert [step.groups for step in steps] == [groups, 1]
     assert torch.equal(run(lower(program), x), run(plain, x))
     assert torch.equal(run(wide, x), run(plain, x))
+
+
+# Channels, groups, and the arguments of a convolution.
+GROUPED = [
+    (128, 32, {"kernel_size": 3, "stride": 2, "padding": 1}),  # groups of 4 channels
+    (104, 13, {"kernel_size": 3, "padding": 1}),  # groups of 8 channels; the last vector has one group
+    (48, 3, {"kernel_size": 3, "padding": 2, "dilation": 2}),  # groups of 16 channels
+    (24, 6, {"kernel_size": (1, 5), "stride": (1, 3), "padding": (0, 2)}),
+]
+
+
+@pytest.mark.parametrize(("channels", "groups", "window"), GROUPED)
+@pytest.mark.parametrize("target", ["avx512", "avx2", "neon"])
+def test_groups_of_a_vector(channels: int, groups: int, window: dict[str, Any], target: str) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Conv2d(channels, channels, groups=groups, **window), nn.ReLU(), nn.Conv2d(channels, 8, 1)
+    )
+    x = torch.randn(2, channels, 15, 14)
+    program = quantize(model.eval(), (x,), CpuQuantizer().set_global(static_int8()), [(x,)])
+    grouped = lower(program, CpuPartitioner(target))
+    lanes = {"avx512": 16, "avx2": 8, "neon": 4}[target]
+    assert (Int8GroupedConv2d in kinds(grouped)) == (channels // groups <= lanes)
+    assert torch.equal(run(grouped, x), run(lower(program, CpuPartitioner(compact=True)), x))
+
+
+@pytest.mark.damage
+def test_a_damaged_plan_with_groups_gives_an_error_or_a_result() -> None:
+    x = torch.randn(1, 32, 6, 7)
+    model = nn.Sequential(nn.Conv2d(32, 32, 3, padding=1, groups=4), nn.ReLU(), nn.Conv2d(32, 8, 1)).eval()
+    program = lower(
+        quantize(model, (x,), CpuQuantizer().set_global(static_int8()), [(x,)]), CpuPartitioner("avx512")
+    )
+    assert Int8GroupedConv2d in kinds(program)
+    assert refusals(damaged(program, 500, 0), (x,)) > 25

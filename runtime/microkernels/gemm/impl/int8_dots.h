@@ -11,7 +11,7 @@
 namespace rushlight::microkernels::RL_ISA {
 
 #if !defined(RL_OWN_TILE)
-inline constexpr int kDotStep = kLanes * kGroup;
+inline constexpr int kDotStep = kLanes * kGroup, kUnit = kGroup;
 #endif
 
 RL_INLINE int32_t total(const Sums& sums) {

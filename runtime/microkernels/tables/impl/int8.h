@@ -9,13 +9,14 @@
 //   Line         a vector of kLanes * kGroup numbers of the LHS: Line load_line(const Lhs*)
 //   void add_lines(Sums&, Line, Rhs)
 //   kDotRows     maximum rows of the LHS that dots() multiplies by a column at a time
-// and the names that gemm/impl/int8_epilogue.h needs. With RL_OWN_TILE it defines int8_tile() and kDotStep (the
-// numbers of a Line) instead of Spread. With RL_PRODUCTS the table has only products; int8_joined.h adds the rest.
+// and the names that gemm/impl/int8_epilogue.h needs. With RL_OWN_TILE it defines int8_tile(), kDotStep (the numbers of
+// a Line) and kUnit (the numbers of a Spread), which differ from those of a tile. With RL_PRODUCTS the table has only products; int8_joined.h adds the rest.
 #pragma once
 
 #include <cstring>
 #include <utility>
 
+#include "microkernels/conv/impl/int8_groups.h"
 #include "microkernels/gemm/impl/int4.h"
 #include "microkernels/gemm/impl/int8_dots.h"
 #include "microkernels/gemm/impl/int8_epilogue.h"
@@ -83,6 +84,9 @@ static constexpr Int8Microkernels make_int8_table(const char* name) {
   RL_SET(fill_lhs, fill_lhs);
   RL_SET(gemm, int8_gemm);
   RL_SET(dots, dots);
+  t.unit = kUnit;
+  RL_SET(group_sums, group_sums);
+  RL_SET(repeat_groups, repeat_groups);
   t.int4_offset = kInt4Offset;
   RL_SET(pack_int4_lhs, pack_int4_lhs);
   RL_SET(int4_dots, int4_dots);

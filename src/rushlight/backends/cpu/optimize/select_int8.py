@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 from rushlight.backends.cpu.optimize.context import Context
-from rushlight.backends.cpu.pack.int8 import int8_packing, int8_weights, merge_groups
+from rushlight.backends.cpu.pack.int8 import int8_columns, int8_packing, int8_weights, merge_groups
 from rushlight.backends.cpu.plan.int8 import Int4Linear, Int8Convolution, WeightOnlyLinear, int8_range
 from rushlight.backends.cpu.plan.operation import Operation
 from rushlight.backends.cpu.plan.tables import (
     Int4Gemm,
     Int8DepthwiseConv2d,
     Int8Gemm,
+    Int8GroupedConv2d,
     Int8Sum,
     WeightOnlyGemm,
 )
@@ -39,6 +40,18 @@ def int8_operation(convolution: Int8Convolution, context: Context) -> Operation[
             multiplier=multiplier,
             output=convolution.output,
             window=convolution.window,
+            input_zero_point=convolution.zero,
+            range=int8_range(out),
+        )
+    if not context.options.compact and _has_groups_of_a_vector(convolution, context.options.target):
+        return Int8GroupedConv2d(
+            input=convolution.input,
+            weight=constant(int8_columns(convolution.weight, 1).flatten()),
+            offset=offset,
+            multiplier=multiplier,
+            output=convolution.output,
+            window=convolution.window,
+            channels=channels,
             input_zero_point=convolution.zero,
             range=int8_range(out),
         )
@@ -70,6 +83,23 @@ def int8_operation(convolution: Int8Convolution, context: Context) -> Operation[
         range=int8_range(out),
         epilogue=convolution.epilogue,
         sum=_sum(convolution),
+    )
+
+
+def _has_groups_of_a_vector(convolution: Int8Convolution, target: Target) -> bool:
+    """Returns whether the step becomes an Int8GroupedConv2d.
+
+    Its microkernels compute a vector of outputs, which belong to one or more whole groups. Larger groups fill
+    the panels of an Int8Gemm, which computes two vectors at a time.
+    """
+    outputs, channels = convolution.weight.shape[0] // convolution.groups, convolution.weight.shape[1]
+    return (
+        convolution.groups > 1
+        and convolution.result is not None
+        and convolution.residual is None
+        and outputs == channels
+        and channels in (4, 8, 16)
+        and channels <= target.int8_lanes
     )
 
 

@@ -36,7 +36,7 @@ def int8_range(params: QuantParams) -> Int8Range:
 
 @dataclass(kw_only=True, eq=False)
 class Int8Convolution(Convolution):
-    """An int8 convolution or product, which a pass replaces by an Int8Gemm or an Int8DepthwiseConv2d.
+    """An int8 convolution or product, which a pass replaces by an operation of the schema.
 
     The weights are int8. The other attributes are those of `Convolution`.
 

@@ -895,6 +895,31 @@ class Int8DepthwiseConv2d(Operation[V], Generic[V]):
 
 
 @dataclass(kw_only=True)
+class Int8GroupedConv2d(Operation[V], Generic[V]):
+    """A grouped convolution over int8 with as many output as input channels in each group."""
+
+    OPERANDS: ClassVar[tuple[Operand, ...]] = (
+        Operand("input", Effect.READS),
+        Operand("weight", Effect.READS),
+        Operand("offset", Effect.READS),
+        Operand("multiplier", Effect.READS),
+        Operand("output", Effect.WRITES),
+    )
+
+    input: V
+    weight: V
+    """int8 [c, kernel h, kernel w, channels]."""
+    offset: V | None = None
+    multiplier: V
+    output: V
+    window: Window = field(default_factory=Window)
+    channels: int = 4
+    """Channels of a group: 4, 8 or 16."""
+    input_zero_point: int = 0
+    range: Int8Range = field(default_factory=Int8Range)
+
+
+@dataclass(kw_only=True)
 class Int8Pool2d(Operation[V], Generic[V]):
     """A pooling of int8 [n, h, w, c]. factor: the input's scale over the output's. A maximum keeps both
     as they are.

@@ -324,6 +324,17 @@ CPU_PLAN = Schema(
             Field("input_zero_point", 6, Kind.SCALAR, "b"),
             Field("range", 7, Kind.TABLE, target="Int8Range"),
         ),
+        "Int8GroupedConv2d": (
+            Field("input", 0, Kind.SCALAR, "I"),
+            Field("weight", 1, Kind.SCALAR, "I"),
+            Field("offset", 2, Kind.SCALAR, "I", default=None),
+            Field("multiplier", 3, Kind.SCALAR, "I"),
+            Field("output", 4, Kind.SCALAR, "I"),
+            Field("window", 5, Kind.TABLE, target="Window"),
+            Field("channels", 6, Kind.SCALAR, "I", default=4, bounds=(4, 16)),
+            Field("input_zero_point", 7, Kind.SCALAR, "b"),
+            Field("range", 8, Kind.TABLE, target="Int8Range"),
+        ),
         "Int8Pool2d": (
             Field("input", 0, Kind.SCALAR, "I"),
             Field("output", 1, Kind.SCALAR, "I"),
@@ -470,6 +481,7 @@ CPU_PLAN = Schema(
             ("GroupedConv2d", "GroupedConv2d"),
             ("Take", "Take"),
             ("CumulativeSum", "CumulativeSum"),
+            ("Int8GroupedConv2d", "Int8GroupedConv2d"),
         ),
     },
     enums={

@@ -68,6 +68,8 @@ def _operations(operation: Operation[int], output: Shape, shape: ShapeOf) -> int
         return 2 * outputs * 9 * operation.channels
     if isinstance(operation, (t.DepthwiseConv2d, t.Int8DepthwiseConv2d)):
         return 2 * outputs * _taps(operation.window)
+    if isinstance(operation, t.Int8GroupedConv2d):
+        return 2 * outputs * _taps(operation.window) * operation.channels
     if isinstance(operation, t.GroupedConv2d):
         return 2 * outputs * _taps(operation.window) * (shape(operation.input)[-1] // operation.groups)
     if isinstance(operation, t.Bottleneck):
