@@ -38,6 +38,7 @@ CpuFeatures detect() {
              __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
   f.avxvnni = f.avx2 && has_avxvnni();
   f.avx512vnni = f.avx512 && __builtin_cpu_supports("avx512vnni");
+  f.avx512vbmi = f.avx512 && __builtin_cpu_supports("avx512vbmi");
   f.avx512bf16 = f.avx512 && __builtin_cpu_supports("avx512bf16");
   f.avx512halves = f.avx512 && has_halves();
   return f;

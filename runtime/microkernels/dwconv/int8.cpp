@@ -17,6 +17,11 @@ constexpr int64_t kLine = 64;                      // the alignment of packed da
 
 }  // namespace
 
+// Returns whether Int8Loops::scale_channels computes the results.
+bool PackedInt8Depthwise::is_pixel() const {
+  return taps() == 1 && window.stride_h == 1 && window.stride_w == 1 && window.pad_h == 0 && window.pad_w == 0;
+}
+
 // Returns whether Int8Loops::depthwise_3x3 computes the results.
 bool PackedInt8Depthwise::is_3x3() const {
   return kernels_.loops.depthwise_3x3 && window.kernel_h == 3 && window.kernel_w == 3 && window.dilation_h == 1 &&
@@ -38,14 +43,18 @@ int64_t PackedInt8Depthwise::block_bytes() const {
   return pairs * 32 * static_cast<int64_t>(sizeof(int16_t));
 }
 
+int64_t PackedInt8Depthwise::weight_bytes() const {
+  return round_up(is_pixel() ? 4 * channels : blocks() * block_bytes(), kLine);
+}
+
 size_t PackedInt8Depthwise::packed_bytes() const {
-  return static_cast<size_t>(round_up(blocks() * block_bytes(), kLine) + round_up(4 * channels, kLine) +
-                             round_up(8 * taps(), kLine) + channels + kDepthwiseChannels);
+  return static_cast<size_t>(weight_bytes() + round_up(4 * channels, kLine) + round_up(8 * taps(), kLine) + channels +
+                             kDepthwiseChannels);
 }
 
 void PackedInt8Depthwise::pack(const int8_t* filters, uint8_t* to) {
   weights_ = to;
-  corrections_ = reinterpret_cast<int32_t*>(weights_ + round_up(blocks() * block_bytes(), kLine));
+  corrections_ = reinterpret_cast<int32_t*>(weights_ + weight_bytes());
   places_ = reinterpret_cast<int64_t*>(reinterpret_cast<uint8_t*>(corrections_) + round_up(4 * channels, kLine));
   padding_ = reinterpret_cast<int8_t*>(places_) + round_up(8 * taps(), kLine);
   std::memset(padding_, zero, static_cast<size_t>(channels + kDepthwiseChannels));
@@ -54,6 +63,10 @@ void PackedInt8Depthwise::pack(const int8_t* filters, uint8_t* to) {
     for (int64_t tap = 0; tap < taps(); ++tap) sum += filters[tap * channels + c];
     const int64_t exact = (bias ? bias[c] : 0) - int64_t{zero} * sum;
     corrections_[c] = static_cast<int32_t>(std::clamp<int64_t>(exact, INT32_MIN, INT32_MAX));
+  }
+  if (is_pixel()) {
+    for (int64_t c = 0; c < channels; ++c) reinterpret_cast<float*>(weights_)[c] = static_cast<float>(filters[c]);
+    return;
   }
   const Int8Loops& loops = kernels_.loops;
   for (int64_t b = 0; b < blocks(); ++b) {
@@ -76,6 +89,7 @@ void PackedInt8Depthwise::pack(const int8_t* filters, uint8_t* to) {
 bool PackedInt8Depthwise::prepare(const int64_t* in, const int64_t* out) {
   std::copy_n(in, 4, in_);
   std::copy_n(out, 4, out_);
+  if (is_pixel() && !std::equal(in, in + 4, out)) return false;
   columns_ = columns(out[2]);
   if (columns_ > kMostColumns) return false;
   for (int64_t tap = 0; tap < taps(); ++tap) {
@@ -112,6 +126,13 @@ size_t PackedInt8Depthwise::worker_bytes(int64_t width) const {
 }
 
 void PackedInt8Depthwise::run(const int8_t* in, uint8_t* out, int64_t begin, int64_t end, void* scratch) const {
+  if (is_pixel()) {
+    const int64_t first = begin * out_[2] * channels;
+    const float* const weights = reinterpret_cast<const float*>(weights_);
+    return kernels_.loops.scale_channels(
+        {in + first, (end - begin) * out_[2], channels, weights, corrections_, multipliers, offsets}, range,
+        reinterpret_cast<int8_t*>(out) + first);
+  }
   int32_t* const sums = static_cast<int32_t*>(scratch);
   const int8_t** const sources =
       reinterpret_cast<const int8_t**>(static_cast<uint8_t*>(scratch) + kSumBytes + pair_bytes());

@@ -40,7 +40,9 @@ class PackedInt8Depthwise {
   void run(const int8_t* in, uint8_t* out, int64_t begin, int64_t end, void* scratch) const;
 
  private:
+  bool is_pixel() const;
   bool is_3x3() const;
+  int64_t weight_bytes() const;
   bool has_small_window() const;
   int64_t blocks() const;
   int64_t block_bytes() const;

@@ -46,6 +46,19 @@ RL_INLINE void add_quads(Sums16& sums, __m512i lhs, __m512i rhs) {
 
 namespace rushlight::microkernels::avx512vnni_int8 {
 
+// A permutation selects one of 128 entries by the low seven bits of a number. The highest bit selects the half.
+__attribute__((target("avx512vbmi"))) static void look_up_vbmi(const uint8_t* from, const int8_t* entries, int64_t n,
+                                                               int8_t* to) {
+  const __m512i a = _mm512_loadu_si512(entries), b = _mm512_loadu_si512(entries + 64);
+  const __m512i c = _mm512_loadu_si512(entries + 128), d = _mm512_loadu_si512(entries + 192);
+  for (int64_t i = 0; i < n; i += 64) {
+    const __mmask64 mask = n - i >= 64 ? ~__mmask64{0} : ~(~__mmask64{0} << (n - i));
+    const __m512i x = _mm512_maskz_loadu_epi8(mask, from + i);
+    const __m512i low = _mm512_permutex2var_epi8(a, x, b), high = _mm512_permutex2var_epi8(c, x, d);
+    _mm512_mask_storeu_epi8(to + i, mask, _mm512_mask_blend_epi8(_mm512_movepi8_mask(x), low, high));
+  }
+}
+
 static constexpr Int8Microkernels make_table() {
   Int8Microkernels t = make_int8_table("avx512vnni");
   t.prepare_requantize = &prepare_requantize;
@@ -54,6 +67,7 @@ static constexpr Int8Microkernels make_table() {
   t.finish_pipelined = &finish_pipelined;
   t.gemm_results = &results_gemm;
   t.pack_rows = &pack_rows;
+  t.loops.look_up = &look_up_vbmi;
   t.loops.depthwise_3x3 = &depthwise_3x3;
   t.loops.pack_depthwise_3x3 = &pack_depthwise_3x3;
   return t;

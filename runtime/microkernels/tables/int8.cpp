@@ -56,8 +56,14 @@ extern const Int8Microkernels table;
 namespace {
 
 #if RL_HAS_AVX512
+Int8Microkernels joined_with_vbmi() {
+  Int8Microkernels t = joined(avx512vnni_int8::table, avx512_int8::table);
+  if (cpu_features().avx512vbmi) t.loops.look_up = avx512vnni_int8::table.loops.look_up;
+  return t;
+}
+
 const Int8Microkernels* joined_avx512vnni() {
-  static const Int8Microkernels table = joined(avx512vnni_int8::table, avx512_int8::table);
+  static const Int8Microkernels table = joined_with_vbmi();
   return cpu_features().avx512vnni ? &table : nullptr;
 }
 #endif

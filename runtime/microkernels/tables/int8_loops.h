@@ -72,6 +72,16 @@ struct Int8Depthwise3x3Weights {
   const Int8Range* range;
 };
 
+// Pixels whose channels are scaled: a depthwise convolution with a window of one pixel.
+struct Int8ScaledChannels {
+  const int8_t* from;  // [pixels, channels]
+  int64_t pixels, channels;
+  const float* weights;        // [channels], integers
+  const int32_t* corrections;  // [channels]
+  const float* multipliers;    // [channels]
+  const float* offsets;        // [channels] or null
+};
+
 struct Int8Loops {
   // to[i] = clamp(round(from[i] * factor) + zero), ties to even
   void (*quantize)(const float* from, int64_t n, float factor, const Int8Range& range, int8_t* to);
@@ -90,9 +100,14 @@ struct Int8Loops {
   // sums[i] += sum over rows of from[row * stride + i]
   void (*add_rows)(const int8_t* from, int64_t rows, int64_t stride, int64_t n, int32_t* sums);
 
+  // to[i] = entries[from[i]] for a table of 256 entries
+  void (*look_up)(const uint8_t* from, const int8_t* entries, int64_t n, int8_t* to);
+
   // to[i * 3 + r] = rows[r * stride + i] for r < 3
   void (*interleave_3)(const int8_t* rows, int64_t stride, int64_t n, int8_t* to);
 
+  // to[p, c] = clamp(round((from[p, c] * weights[c] + corrections[c]) * multipliers[c] + offsets[c]) + zero)
+  void (*scale_channels)(const Int8ScaledChannels& pixels, const Int8Range& range, int8_t* to);
   void (*depthwise)(const Int8DepthwiseTaps& block);
   // Packs the weights [taps, 16] of a block as ((taps + 1) / 2) * 32 numbers, aligned to 64 bytes.
   void (*pack_depthwise)(const int8_t* weights, int64_t stride, int64_t taps, int64_t channels, int16_t* to);

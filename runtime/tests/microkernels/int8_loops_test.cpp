@@ -109,6 +109,44 @@ TEST_P(Int8LoopsTest, MaximumAndSumsOfRows) {
   }
 }
 
+TEST_P(Int8LoopsTest, TablesOf256Entries) {
+  const auto entries = numbers(256);
+  std::vector<uint8_t> from;
+  for (int i = 0; i < 700; ++i) from.push_back(static_cast<uint8_t>(i * 37));
+  for (const int64_t n : {0, 1, 15, 16, 31, 63, 64, 65, 700}) {
+    std::vector<int8_t> to(static_cast<size_t>(n) + 1, 11);
+    loops.look_up(from.data(), entries.data(), n, to.data());
+    for (size_t i = 0; i < static_cast<size_t>(n); ++i) ASSERT_EQ(to[i], entries[from[i]]) << i;
+    EXPECT_EQ(to.back(), 11);
+  }
+}
+
+TEST_P(Int8LoopsTest, ScaledChannels) {
+  const Int8Range range{-5, -128, 100};
+  for (const int64_t channels : {1, 3, 8, 16, 19, 40, 200}) {
+    const int64_t pixels = channels == 200 ? 300 : 7;
+    const auto from = numbers(pixels * channels), weights = numbers(channels);
+    const auto multipliers = reals(channels), offsets = reals(channels);
+    std::vector<float> factors(weights.begin(), weights.end());
+    std::vector<int32_t> corrections;
+    for (const int8_t weight : weights) corrections.push_back(-3 * weight);
+    for (const bool has_offsets : {false, true}) {
+      std::vector<int8_t> to(from.size());
+      loops.scale_channels({from.data(), pixels, channels, factors.data(), corrections.data(), multipliers.data(),
+                            has_offsets ? offsets.data() : nullptr},
+                           range, to.data());
+      for (size_t i = 0; i < to.size(); ++i) {
+        const size_t c = i % static_cast<size_t>(channels);
+        const auto sum = static_cast<float>(from[i] * weights[c] + corrections[c]);
+        const double exact = double{sum} * multipliers[c] + (has_offsets ? offsets[c] : 0.0f);
+        // Sets may round the product before the offset is added to it.
+        if (std::fabs(exact - std::floor(exact) - 0.5) < 0.001) continue;
+        ASSERT_EQ(to[i], rounded(static_cast<float>(exact), range)) << i;
+      }
+    }
+  }
+}
+
 TEST_P(Int8LoopsTest, InterleaveThree) {
   for (const int64_t n : kCounts) {
     const int64_t stride = n + 5;

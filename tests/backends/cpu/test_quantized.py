@@ -16,6 +16,7 @@ from torchao.quantization.quant_api import Int8DynamicActivationIntxWeightConfig
 from rushlight.backends.cpu.lower.quantized_lowering import QuantizedLowering
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.plan.tables import (
+    Copy,
     DepthwiseConv2d,
     Dequantize,
     DynamicQuantize,
@@ -26,7 +27,9 @@ from rushlight.backends.cpu.plan.tables import (
     Int8DepthwiseConv2d,
     Int8Gemm,
     Int8GroupedConv2d,
+    Int8Lookup,
     Pool2d,
+    Quantize,
     QuantizedGather,
     Reduce,
     WeightOnlyGemm,
@@ -35,6 +38,8 @@ from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 from rushlight.delegate.report import get_non_lowered_nodes
 from rushlight.exir import to_edge_transform_and_lower
+from rushlight.ir.edge_ops import is_op
+from rushlight.ir.quantization import qd
 from rushlight.quantize.flow import quantize
 from rushlight.quantize.specs import (
     dynamic_int8,
@@ -99,6 +104,12 @@ def lower(program: Any, partitioner: CpuPartitioner | None = None) -> bytes:
     outside = {str(node.target) for node in nodes if node.target is not operator.getitem}
     assert outside <= {"aten.sym_size.int"}
     return bytes(edge.to_executorch().buffer)
+
+
+def dequantize_scale(program: Any) -> float:
+    """Returns the scale of the last quantized tensor of an exported program."""
+    scales: list[Any] = [n.args[1] for n in program.graph.nodes if is_op(n, qd.dequantize_per_tensor.default)]
+    return float(scales[-1])
 
 
 def run(program: bytes, *inputs: torch.Tensor) -> torch.Tensor:
@@ -394,6 +405,62 @@ def test_a_damaged_plan_gives_an_error_or_a_result(case: str) -> None:
     x = input_of(shape)
     program = lower(quantize(module.eval(), (x,), CpuQuantizer().set_global(configs[case]()), [(x,)]))  # type: ignore[operator]
     assert refusals(damaged(program, 700, 0), (x,)) > 35
+
+
+class Scaled(nn.Module):
+    """A batch norm between a concatenation and a function, which cannot be folded into weights."""
+
+    def __init__(self, channels: int, *, relu: bool) -> None:
+        super().__init__()
+        self.first, self.second = nn.Conv2d(4, channels, 3, padding=1), nn.Conv2d(4, 5, 1)
+        self.norm = nn.BatchNorm2d(channels + 5)
+        self.relu = relu
+        for tensor in (self.norm.weight, self.norm.bias, self.norm.get_buffer("running_mean")):
+            nn.init.normal_(tensor)
+        nn.init.uniform_(self.norm.get_buffer("running_var"), 0.5, 2)
+        self.last = nn.Conv2d(channels + 5, 7, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.norm(torch.cat([self.first(x), self.second(x)], 1))
+        return self.last(y.relu() if self.relu else y)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("channels", [3, 60])
+@pytest.mark.parametrize("relu", [False, True])
+def test_batch_norms_of_int8_images_are_one_step(channels: int, relu: bool) -> None:
+    torch.manual_seed(0)
+    model = Scaled(channels, relu=relu).eval()
+    x = torch.randn(2, 4, 9, 8)
+    program = quantize(model, (x,), CpuQuantizer().set_global(static_int8()), [(x,)])
+    lowered = lower(program)
+    assert kinds(lowered) <= {Quantize, Int8Gemm, Int8DepthwiseConv2d, Int8Lookup, Copy, Dequantize}
+    expected = program.module()(x)
+    step = dequantize_scale(program)
+    assert (run(lowered, x) - expected).abs().max() <= 2 * step
+
+
+# The sizes of two operands of a multiplication.
+SHORT_ROWS = [
+    ((2, 16, 12, 11), (2, 16, 1, 1)),
+    ((1, 3, 40, 60), (1, 3, 1, 1)),
+    ((1, 600, 3, 3), (1, 600, 1, 1)),
+    ((1, 1, 1, 7), (2, 5, 9, 7)),
+]
+
+
+@pytest.mark.parametrize(("sizes", "others"), SHORT_ROWS)
+def test_products_with_short_rows(sizes: tuple[int, ...], others: tuple[int, ...]) -> None:
+    class Product(nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return x.relu() * y.relu()
+
+    torch.manual_seed(0)
+    x, y = (torch.randn(size).contiguous(memory_format=torch.channels_last) for size in (sizes, others))
+    program = quantize(Product(), (x, y), CpuQuantizer().set_global(static_int8()), [(x, y)])
+    lowered = lower(program)
+    assert Int8Binary in kinds(lowered)
+    expected = program.module()(x, y)
+    assert (run(lowered, x, y) - expected).abs().max() <= 1.01 * dequantize_scale(program)
 
 
 # Channels, outputs, groups, and the groups of the step for 16 lanes.

@@ -58,8 +58,13 @@ class CopyStep final : public Step {
     if (inner < kShortRow && loops_.rank > 1) {
       const int64_t count = loops_.sizes[loops_.rank - 2];
       for_workers(run.context, workers, loops_.outer() / count, [&](int64_t, int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) move_rows(i * count);
+        for (int64_t i = begin; i < end; ++i) move_short_rows(i * count);
       });
+      return Error::Ok;
+    }
+    if (loops_.outer() >= workers && loops_.rank > 1 && loops_.inner_stride(0) == 1 && loops_.inner_stride(1) == 1) {
+      for_workers(run.context, workers, loops_.outer(),
+                  [&](int64_t, int64_t begin, int64_t end) { move_contiguous_rows(begin, end); });
       return Error::Ok;
     }
     const int64_t pieces = loops_.outer() >= workers ? 1 : workers;
@@ -87,19 +92,33 @@ class CopyStep final : public Step {
   }
 
   // Copies all rows along the second to last dimension, from row `first` on.
-  void move_rows(int64_t first) const {
+  void move_short_rows(int64_t first) const {
     switch (element_size(in_->dtype)) {
       case 1:
-        return move_rows_of<uint8_t>(first);
+        return move_short_rows_of<uint8_t>(first);
       case 4:
-        return move_rows_of<float>(first);
+        return move_short_rows_of<float>(first);
       default:
-        return move_rows_of<int64_t>(first);
+        return move_short_rows_of<int64_t>(first);
+    }
+  }
+
+  // Copies rows [begin, end), whose elements are contiguous.
+  void move_contiguous_rows(int64_t begin, int64_t end) const {
+    const auto size = static_cast<int64_t>(element_size(in_->dtype));
+    const int64_t rows = loops_.sizes[loops_.rank - 2];
+    const int64_t to_row = loops_.strides[0][loops_.rank - 2], from_row = loops_.strides[1][loops_.rank - 2];
+    for (int64_t row = begin; row < end;) {
+      const int64_t count = std::min(rows - row % rows, end - row);
+      move_rows(static_cast<uint8_t*>(out_->data) + loops_.row(0, row) * size, to_row * size,
+                static_cast<const uint8_t*>(in_->data) + loops_.row(1, row) * size, from_row * size, count,
+                static_cast<size_t>(loops_.inner() * size));
+      row += count;
     }
   }
 
   template <typename T>
-  void move_rows_of(int64_t first) const {
+  void move_short_rows_of(int64_t first) const {
     const int64_t rows = loops_.sizes[loops_.rank - 2], inner = loops_.inner();
     const int64_t to_step = loops_.inner_stride(0), from_step = loops_.inner_stride(1);
     const int64_t to_row = loops_.strides[0][loops_.rank - 2], from_row = loops_.strides[1][loops_.rank - 2];

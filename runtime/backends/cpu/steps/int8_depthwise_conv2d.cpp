@@ -35,7 +35,7 @@ class Int8DepthwiseConv2dStep final : public Step {
     RL_REQUIRE(in_->sizes[3] == convolution_.channels && out_->sizes[3] == convolution_.channels, InvalidProgram,
                "the channels of the operands of an int8 depthwise convolution do not match");
     RL_REQUIRE(convolution_.prepare(in_->sizes, out_->sizes), InvalidProgram,
-               "the rows of an int8 depthwise convolution are too long");
+               "an int8 depthwise convolution does not support these sizes");
     return Error::Ok;
   }
 

@@ -1,5 +1,6 @@
 // Elementwise int8 steps: sums and products of two tensors, and functions of one tensor as lookup tables.
 #include <algorithm>
+#include <cstring>
 
 #include "backends/cpu/int8.h"
 #include "backends/cpu/loops.h"
@@ -8,7 +9,7 @@ namespace rushlight::cpu {
 
 namespace {
 
-constexpr int64_t kBlock = 4096;
+constexpr int64_t kBlock = 4096;  // the most numbers that are computed at a time
 
 Error require_one_shape(const View* const* views, int count) {
   for (int v = 1; v < count; ++v) {
@@ -19,15 +20,16 @@ Error require_one_shape(const View* const* views, int count) {
   return Error::Ok;
 }
 
-// Calls body(worker, row, first, n) for blocks of the rows of the loops.
+// Calls body(worker, row, first, n) for blocks of the rows of the loops. `first` is a multiple of `block`, and n is at
+// most `block`.
 template <typename Body>
-void for_blocks(Run& run, const Loops& loops, const Body& body) {
-  const int64_t inner = loops.inner(), blocks = divide_up(inner, kBlock);
+void for_blocks(Run& run, const Loops& loops, int64_t block, const Body& body) {
+  const int64_t inner = loops.inner(), blocks = divide_up(inner, block);
   const int64_t workers = inner * loops.outer() < kSerialWork ? 1 : run.workers;
   for_workers(run.context, workers, loops.outer() * blocks, [&](int64_t worker, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t first = i % blocks * kBlock;
-      body(worker, i / blocks, first, std::min(kBlock, inner - first));
+      const int64_t first = i % blocks * block;
+      body(worker, i / blocks, first, std::min(block, inner - first));
     }
   });
 }
@@ -48,6 +50,8 @@ class Int8BinaryStep final : public Step {
   Error prepare() override {
     RL_TRY(require_one_shape(views_, 3));
     loops_ = make_loops(views_, 3);
+    period_ = 0, block_ = kBlock;
+    if (has_short_rows()) join_rows();
     return Error::Ok;
   }
 
@@ -55,7 +59,7 @@ class Int8BinaryStep final : public Step {
 
   Error run(Run& run) override {
     if (views_[0]->numel() == 0) return Error::Ok;
-    for_blocks(run, loops_, [&](int64_t worker, int64_t row, int64_t first, int64_t n) {
+    for_blocks(run, loops_, block_, [&](int64_t worker, int64_t row, int64_t first, int64_t n) {
       int8_t* const scratch = reinterpret_cast<int8_t*>(run.scratch) + worker * 3 * kBlock;
       const int8_t* a = gathered(1, row, first, n, scratch);
       const int8_t* b = gathered(2, row, first, n, scratch + kBlock);
@@ -73,9 +77,36 @@ class Int8BinaryStep final : public Step {
   int64_t work() const override { return views_[0]->numel(); }
 
  private:
+  // Returns whether rows are short, rows of the output are adjacent, and an operand repeats the same row.
+  bool has_short_rows() const {
+    const int64_t inner = loops_.inner();
+    if (loops_.rank < 2 || inner > kBlock / 8) return false;
+    for (int v = 0; v < 3; ++v) {
+      const int64_t step = loops_.strides[v][loops_.rank - 2];
+      if (loops_.inner_stride(v) != 1 || (step != inner && (v == 0 || step != 0))) return false;
+    }
+    return true;
+  }
+
+  // Makes all rows of the last loop but one a single row. Operands that repeat a row then have a period.
+  void join_rows() {
+    period_ = loops_.inner(), block_ = kBlock / period_ * period_;
+    const int last = --loops_.rank - 1;
+    loops_.sizes[last] *= period_;
+    for (int v = 0; v < 3; ++v) {
+      is_periodic_[v] = loops_.strides[v][last] == 0;
+      loops_.strides[v][last] = 1;
+    }
+  }
+
   const int8_t* gathered(int view, int64_t row, int64_t first, int64_t n, int8_t* scratch) const {
     const int64_t step = loops_.inner_stride(view);
-    const int8_t* from = static_cast<const int8_t*>(views_[view]->data) + loops_.row(view, row) + first * step;
+    const int8_t* from = static_cast<const int8_t*>(views_[view]->data) + loops_.row(view, row);
+    if (period_ > 0 && is_periodic_[view]) {
+      for (int64_t i = 0; i < n; i += period_) std::memcpy(scratch + i, from, static_cast<size_t>(period_));
+      return scratch;
+    }
+    from += first * step;
     if (step == 1 || n == 1) return from;
     for (int64_t i = 0; i < n; ++i) scratch[i] = from[i * step];
     return scratch;
@@ -84,6 +115,9 @@ class Int8BinaryStep final : public Step {
   microkernels::Int8Binary binary_;
   const View* views_[3] = {};
   Loops loops_;
+  int64_t block_ = kBlock;
+  int64_t period_ = 0;  // the numbers of an operand that repeats a row; 0 if there is no such operand
+  bool is_periodic_[3] = {};
 };
 
 class Int8LookupStep final : public Step {
@@ -107,12 +141,12 @@ class Int8LookupStep final : public Step {
 
   Error run(Run& run) override {
     if (views_[0]->numel() == 0) return Error::Ok;
-    for_blocks(run, loops_, [&](int64_t, int64_t row, int64_t first, int64_t n) {
+    for_blocks(run, loops_, kBlock, [&](int64_t, int64_t row, int64_t first, int64_t n) {
       const int64_t to_step = loops_.inner_stride(0), from_step = loops_.inner_stride(1);
       int8_t* const to = static_cast<int8_t*>(views_[0]->data) + loops_.row(0, row) + first * to_step;
       const uint8_t* const from = static_cast<const uint8_t*>(views_[1]->data) + loops_.row(1, row) + first * from_step;
       if (to_step == 1 && from_step == 1) {
-        for (int64_t i = 0; i < n; ++i) to[i] = table_[from[i]];
+        microkernels::int8_microkernels().loops.look_up(from, table_, n, to);
       } else {
         for (int64_t i = 0; i < n; ++i) to[i * to_step] = table_[from[i * from_step]];
       }

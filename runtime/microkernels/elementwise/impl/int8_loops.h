@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "microkernels/dwconv/impl/int8.h"
+#include "microkernels/elementwise/impl/int8_lookup.h"
 #include "microkernels/gemm/impl/int8_epilogue.h"
 #include "microkernels/simd/inline.h"
 #include "microkernels/tables/int8_loops.h"
@@ -80,6 +81,36 @@ static void multiply(const int8_t* a, const int8_t* b, int64_t n, int32_t a_zero
   }
 }
 
+static void scale_channels(const Int8ScaledChannels& s, const Int8Range& range, int8_t* to) {
+  constexpr int64_t kBytes = 16 * 1024;  // of the pixels of a block, which stays in the cache for all channels
+  const Clamp clamp = clamp_of(range);
+  const int64_t block = kBytes / s.channels + 1;
+  for (int64_t first = 0; first < s.pixels; first += block) {
+    const int64_t last = s.pixels - first < block ? s.pixels : first + block;
+    int64_t c = 0;
+    while (c + kLanes <= s.channels) {
+      const Reals weight = load_reals(s.weights + c), multiplier = load_reals(s.multipliers + c);
+      const Reals correction = __builtin_convertvector(load_lanes(s.corrections + c), Reals);
+      const Reals offset = s.offsets ? load_reals(s.offsets + c) : Reals{};
+      for (int64_t p = first; p < last; ++p) {
+        const Reals x = __builtin_convertvector(widen(s.from + p * s.channels + c), Reals) * weight + correction;
+        store_rounded(to + p * s.channels + c, x * multiplier + offset, clamp);
+      }
+      c += kLanes;
+      // The last vector may overlap the vector before it.
+      if (c < s.channels && c + kLanes > s.channels) c = s.channels - kLanes;
+    }
+    for (; c < s.channels; ++c) {
+      for (int64_t p = first; p < last; ++p) {
+        const float x =
+            static_cast<float>(s.from[p * s.channels + c]) * s.weights[c] + static_cast<float>(s.corrections[c]);
+        to[p * s.channels + c] =
+            static_cast<int8_t>(rounded(x * s.multipliers[c] + (s.offsets ? s.offsets[c] : 0.0f), clamp));
+      }
+    }
+  }
+}
+
 // Computes vectors of `Size` bytes from index i on. Returns the first index that is not computed.
 template <int Size>
 RL_INLINE int64_t maximum_of(const int8_t* const* rows, int64_t count, int64_t i, int64_t n, int8_t least, int8_t most,
@@ -140,7 +171,9 @@ static constexpr Int8Loops make_int8_loops() {
   RL_SET(multiply, multiply);
   RL_SET(maximum, maximum);
   RL_SET(add_rows, add_rows);
+  RL_SET(look_up, look_up);
   RL_SET(interleave_3, interleave_3);
+  RL_SET(scale_channels, scale_channels);
   RL_SET(depthwise, depthwise);
   RL_SET(pack_depthwise, pack_depthwise);
   RL_SET(depthwise_window, depthwise_window);

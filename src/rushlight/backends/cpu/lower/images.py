@@ -184,13 +184,9 @@ def _unpadded(
     return lowering.tensor(source.args[0]), (padding[0] + left[0], padding[1] + left[1])
 
 
-def batch_norm(lowering: Lowering, node: Node) -> None:
-    """Lowers a batch norm with constant statistics.
-
-    It is folded into the weights of the preceding convolution if no other node reads the result of the
-    convolution. Otherwise it becomes a multiplication by a scale and an addition of a shift by channel.
-    """
-    source, weight, bias, mean, variance, _, eps = node.args
+def channel_scale(lowering: Lowering, node: Node) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns the factors and the addends, float64 [channels], by which a batch norm maps its input."""
+    _, weight, bias, mean, variance, _, eps = node.args
     mean_value, variance_value = lowering.constants[mean], lowering.constants[variance]  # type: ignore[index]
     scale = torch.rsqrt(variance_value.double() + float(eps))  # type: ignore[arg-type]
     if weight is not None:
@@ -198,10 +194,21 @@ def batch_norm(lowering: Lowering, node: Node) -> None:
     shift = -mean_value.double() * scale
     if bias is not None:
         shift = shift + lowering.constants[bias].double()  # type: ignore[index]
+    return scale.detach(), shift.detach()
+
+
+def batch_norm(lowering: Lowering, node: Node) -> None:
+    """Lowers a batch norm with constant statistics.
+
+    It is folded into the weights of the preceding convolution if no other node reads the result of the
+    convolution. Otherwise it becomes a multiplication by a scale and an addition of a shift by channel.
+    """
+    source = node.args[0]
+    scale, shift = channel_scale(lowering, node)
     found = lowering.convolution_of(source, node)
     if found is not None and not found[1].clamps and found[1].residual is None:
         step, convolution = found
-        convolution.scale(scale.float().detach(), shift.float().detach())
+        convolution.scale(scale.float(), shift.float())
         assert isinstance(source, Node)
         lowering.fused(step, source, node)
         lowering.set_items(node, [lowering.tensor(source)])

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.lower.images import by_axis
+from rushlight.backends.cpu.lower.images import by_axis, channel_scale
 from rushlight.backends.cpu.lower.int8_functions import Int8Function
 from rushlight.backends.cpu.lower.quantized_lowering import (
     INT8_VALUES,
@@ -211,10 +211,8 @@ def _convolution(lowering: QuantizedLowering, node: Node) -> bool:
     if is_depthwise and lowering.result_quantization(node) is None:
         return False
     left = lowering.dense_image(raw, node)
-    if is_depthwise and left.storage.kind is not StorageKind.ARENA:
-        copied = lowering.new(left.sizes, dtype=left.dtype)
-        lowering.copy(left, copied, node)
-        left = copied
+    if is_depthwise:
+        left = _in_arena(lowering, left, node)
 
     def result(dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         sizes = lowering.sizes(node)
@@ -236,6 +234,47 @@ def _convolution(lowering: QuantizedLowering, node: Node) -> bool:
         dilation=by_axis(dilation, raw.rank, 1),
         groups=groups,
     )
+    return True
+
+
+def _in_arena(lowering: QuantizedLowering, image: Tensor, node: Node) -> Tensor:
+    """Returns an image that a depthwise convolution can read, copied if necessary."""
+    if image.storage.kind is StorageKind.ARENA:
+        return image
+    copied = lowering.new(image.sizes, dtype=image.dtype)
+    lowering.copy(image, copied, node)
+    return copied
+
+
+def _batch_norm(lowering: QuantizedLowering, node: Node) -> bool:
+    """Lowers the batch norm of an int8 image to a depthwise convolution with a window of one pixel."""
+    source = node.args[0]
+    getter = next((user for user in node.users if user.args[1] == 0), None)
+    if source not in lowering.quant_params or getter is None:
+        return False
+    assert isinstance(source, Node)
+    raw, quantization = lowering.raw(source), lowering.result_quantization(getter)
+    if quantization is None or raw.rank not in (3, 4):
+        return False
+    params = lowering.quant_params[source]
+    scale, shift = channel_scale(lowering, node)
+    out = lowering.new(raw.sizes, (0, 2, 3, 1) if raw.rank == 4 else (0, 2, 1), torch.int8)
+    image = out if out.rank == 4 else out.with_one(2)
+    step = Int8Convolution(
+        input=_in_arena(lowering, lowering.dense_image(raw, node), node),
+        output=image.permute((0, 2, 3, 1)),
+        weight=torch.ones(len(scale), 1, 1, 1, dtype=torch.int8),
+        scales=(scale * params.scale).float(),
+        bias=shift.float(),
+        groups=len(scale),
+        zero=params.zero_point,
+        result=quantization.params,
+    )
+    lowering.emit(step, node)
+    lowering.set_items(node, [out])
+    lowering.quant_params[node] = quantization.params
+    lowering.clamped.update(quantization.clamps)
+    lowering.steps[-1].nodes += quantization.nodes
     return True
 
 
@@ -473,6 +512,7 @@ _ROWS: dict[object, QuantizedLower] = {
     aten.convolution.default: _convolution,
     **dict.fromkeys((aten.linear.default, aten.addmm.default, aten.mm.default, aten.matmul.default), _linear),
     **dict.fromkeys((aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor), _sum),
+    aten._native_batch_norm_legit_no_training.default: _batch_norm,
     aten.embedding.default: _embedding,
     aten.mean.dim: mean,
     **dict.fromkeys(_AVERAGES, average_pool),
