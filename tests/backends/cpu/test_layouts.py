@@ -8,7 +8,13 @@ from tests.backends.cpu.support import assert_close, expected, kinds, lower, pla
 from torch import nn
 from torch.export import Dim
 
+from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.plan.tables import Copy, Elementwise
+from rushlight.backends.cpu.plan.tensor import Storage, Tensor, strides_in_order
+from rushlight.backends.cpu.quantizer import CpuQuantizer
+from rushlight.exir import to_edge_transform_and_lower
+from rushlight.quantize.flow import quantize
+from rushlight.quantize.specs import static_int8
 
 
 def turned_sum(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -75,3 +81,63 @@ def test_short_rows_of_broadcast_operands(name: str) -> None:
     program, _ = lower(model, inputs)
     assert set(kinds(program)) == {Elementwise}
     assert_close(run(program, inputs), expected(model, inputs))
+
+
+class ChannelShuffle(nn.Module):
+    """Two convolutions, and between them a concatenation whose channels are interleaved."""
+
+    def __init__(self, channels: int, groups: int) -> None:
+        super().__init__()
+        self.first, self.second = nn.Conv2d(3, channels, 3, padding=1), nn.Conv2d(channels, 5, 1)
+        self.groups = groups
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.first(x)
+        n, channels, height, width = y.shape
+        y = y.view(n, self.groups, channels // self.groups, height, width).transpose(1, 2)
+        return self.second(y.reshape(n, channels, height, width))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(("channels", "groups"), [(6, 2), (58, 2), (64, 4), (24, 12)])
+@pytest.mark.parametrize("is_int8", [False, True])
+def test_channels_are_interleaved_by_one_copy(channels: int, groups: int, is_int8: bool) -> None:
+    torch.manual_seed(0)
+    model = ChannelShuffle(channels, groups).eval()
+    inputs = (torch.randn(2, 3, 9, 7),)
+    if is_int8:
+        quantizer = CpuQuantizer().set_global(static_int8())
+        exported = quantize(model, inputs, quantizer, [inputs])
+        program = bytes(
+            to_edge_transform_and_lower(exported, partitioner=[CpuPartitioner()]).to_executorch().buffer
+        )
+        reference = exported.module()(*inputs)
+    else:
+        program, _ = lower(model, inputs)
+        reference = model(*inputs)
+    copies = [step.operation for step in plan_of(program).steps if isinstance(step.operation, Copy)]
+    assert sum(len(plan_of(program).values[copy.input].sizes) == 5 for copy in copies) == 1
+    assert len(copies) <= 2  # the other copies the result to row-major memory
+    torch.testing.assert_close(
+        torch.as_tensor(run(program, inputs)[0]), reference, rtol=1e-4, atol=0.1 if is_int8 else 1e-5
+    )
+
+
+# Sizes and memory order of a tensor, the sizes of a view, and the memory order of a copy.
+ORDERS = [
+    ((2, 3, 4, 5), (0, 1, 2, 3), (6, 20), [0, 1, 2, 3]),
+    ((2, 3, 4, 5), (0, 2, 3, 1), (2, 12, 5), [0, 3, 1, 2]),
+    ((1, 58, 2, 7, 6), (0, 3, 4, 2, 1), (1, 116, 7, 6), [0, 3, 4, 1, 2]),
+    ((1, 58, 2, 7, 6), (0, 3, 4, 2, 1), (116 * 42,), [0, 1, 2, 3, 4]),
+    ((4, 6), (1, 0), (2, 2, 3, 2), [1, 0]),
+    ((3, 1, 4), (2, 1, 0), (12,), [1, 0, 2]),
+]
+
+
+@pytest.mark.parametrize(("sizes", "memory", "view", "order"), ORDERS)
+def test_copies_for_views_keep_the_memory_order(
+    sizes: tuple[int, ...], memory: tuple[int, ...], view: tuple[int, ...], order: list[int]
+) -> None:
+    tensor = Tensor(Storage(1), sizes, strides_in_order(sizes, memory))
+    assert tensor.order_for(view) == order
+    copied = Tensor(Storage(1), sizes, strides_in_order(sizes, order))
+    assert copied.reshape(view) is not None

@@ -1,5 +1,6 @@
 // Copies tensors from one order of dimensions to another.
 #include <algorithm>
+#include <utility>
 
 #include "backends/cpu/image.h"
 #include "backends/cpu/loops.h"
@@ -13,6 +14,21 @@ namespace {
 
 constexpr int64_t kSquare = 32;   // rows and columns of a block of a transpose
 constexpr int64_t kShortRow = 8;  // rows that are shorter are copied several at a time
+
+// Writes first[0], second[0], first[1], second[1], ... for `n` elements of each row.
+template <typename T, int... I>
+void interleave(const T* first, const T* second, int64_t n, T* to, std::integer_sequence<int, I...>) {
+  constexpr int kLanes = sizeof...(I);
+  typedef T Row __attribute__((vector_size(16), aligned(sizeof(T)), may_alias));
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const Row a = *reinterpret_cast<const Row*>(first + i), b = *reinterpret_cast<const Row*>(second + i);
+    Row* const pairs = reinterpret_cast<Row*>(to + 2 * i);
+    pairs[0] = __builtin_shufflevector(a, b, (I / 2 + I % 2 * kLanes)...);
+    pairs[1] = __builtin_shufflevector(a, b, (kLanes / 2 + I / 2 + I % 2 * kLanes)...);
+  }
+  for (; i < n; ++i) to[2 * i] = first[i], to[2 * i + 1] = second[i];
+}
 
 class CopyStep final : public Step {
  public:
@@ -34,7 +50,7 @@ class CopyStep final : public Step {
     loops_ = make_loops(views, 2);
     // The dimension along which the input is contiguous, or -1 if this is the innermost dimension or there is none.
     across_ = -1;
-    if (in_->dtype == ScalarType::Float && loops_.inner_stride(1) > 1) {
+    if (in_->dtype == ScalarType::Float && loops_.inner_stride(1) > 1 && !joins_pairs()) {
       for (int i = 0; i + 1 < loops_.rank; ++i) {
         if (loops_.strides[1][i] == 1) across_ = i;
       }
@@ -91,6 +107,12 @@ class CopyStep final : public Step {
     }
   }
 
+  // Returns whether the rows of the output are pairs of one element of each of two rows of the input.
+  bool joins_pairs() const {
+    return loops_.rank > 1 && loops_.inner() == 2 && loops_.inner_stride(0) == 1 &&
+           loops_.strides[0][loops_.rank - 2] == 2 && loops_.strides[1][loops_.rank - 2] == 1;
+  }
+
   // Copies all rows along the second to last dimension, from row `first` on.
   void move_short_rows(int64_t first) const {
     switch (element_size(in_->dtype)) {
@@ -124,6 +146,9 @@ class CopyStep final : public Step {
     const int64_t to_row = loops_.strides[0][loops_.rank - 2], from_row = loops_.strides[1][loops_.rank - 2];
     T* to = static_cast<T*>(out_->data) + loops_.row(0, first);
     const T* from = static_cast<const T*>(in_->data) + loops_.row(1, first);
+    if (joins_pairs()) {
+      return interleave(from, from + from_step, rows, to, std::make_integer_sequence<int, 16 / sizeof(T)>{});
+    }
     for (int64_t i = 0; i < inner; ++i, to += to_step, from += from_step) {
       for (int64_t row = 0; row < rows; ++row) to[row * to_row] = from[row * from_row];
     }

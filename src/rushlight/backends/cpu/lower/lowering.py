@@ -165,6 +165,8 @@ class Lowering:
     def reshaped(self, tensor: Tensor, sizes: Sequence[Size], node: Node) -> Tensor:
         """Returns the tensor with other sizes: a view if the strides allow it, otherwise a view of a copy.
 
+        The copy keeps the memory order of the tensor as far as the view allows.
+
         Args:
             tensor: the tensor.
             sizes: the new sizes, with the same number of elements.
@@ -172,7 +174,9 @@ class Lowering:
         """
         view = tensor.reshape(sizes)
         if view is None:
-            view = self.contiguous(tensor, node).reshape(sizes)
+            copied = self.new(tensor.sizes, tensor.order_for(sizes), tensor.dtype)
+            self.copy(tensor, copied, node)
+            view = copied.reshape(sizes)
         assert view is not None
         return view
 

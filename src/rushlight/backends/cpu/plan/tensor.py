@@ -191,6 +191,36 @@ class Tensor:
             return None
         return replace(self, sizes=tuple(sizes), strides=tuple(strides))
 
+    def order_for(self, sizes: Sequence[Size]) -> list[int]:
+        """Returns a memory order in which a copy of this tensor can be viewed with other sizes.
+
+        Dimensions that the view joins or splits together are adjacent, in their logical order. These groups
+        of dimensions have the order in which they are in memory. If sizes are symbols or elements are
+        repeated, the order is row-major.
+
+        Returns:
+            The dimensions, outermost first.
+        """
+        axes = [axis for axis, size in enumerate(self.sizes) if not same(size, 1)]
+        old = [self.sizes[axis] for axis in axes]
+        new = [size for size in sizes if not same(size, 1)]
+        strides = [self.strides[axis] for axis in axes]
+        if not all(isinstance(value, int) and value > 0 for value in (*old, *new, *strides)):
+            return list(range(self.rank))
+        groups: list[list[int]] = []
+        elements = wanted = 1
+        for axis, size in zip(axes, old, strict=True):
+            if elements == wanted:
+                groups.append([])
+            groups[-1].append(axis)
+            elements *= int(size)
+            while wanted < elements:
+                wanted *= int(new.pop(0))
+        groups.sort(key=lambda group: -min(int(self.strides[axis]) for axis in group))
+        return [axis for axis in range(self.rank) if axis not in axes] + [
+            a for group in groups for a in group
+        ]
+
 
 def _divides(a: Size, b: Size) -> bool:
     if isinstance(a, int) and isinstance(b, int):
