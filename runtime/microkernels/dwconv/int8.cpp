@@ -11,40 +11,44 @@ namespace {
 
 constexpr int64_t kColumns = 32;  // number of outputs, in one or more rows, whose sums are stored at a time
 constexpr int64_t kSumBytes = kColumns * kDepthwiseChannels * 4;
+constexpr int64_t kQuadColumns = 16;               // number of outputs whose quads are stored at a time
+constexpr int64_t kLeastQuadTaps = 5;              // with fewer taps, pairs are as fast
 constexpr int64_t k3x3Rows = 8;                    // number of output rows whose source pointers are written at a time
 constexpr int64_t kMostSide = 7, kMostStride = 2;  // for windows up to this size, taps are paired once for all outputs
 constexpr int64_t kLine = 64;                      // the alignment of packed data
 
 }  // namespace
 
-// Returns whether Int8Loops::scale_channels computes the results.
-bool PackedInt8Depthwise::is_pixel() const {
-  return taps() == 1 && window.stride_h == 1 && window.stride_w == 1 && window.pad_h == 0 && window.pad_w == 0;
+PackedInt8Depthwise::Algorithm PackedInt8Depthwise::algorithm() const {
+  const Window& w = window;
+  if (taps() == 1 && w.stride_h == 1 && w.stride_w == 1 && w.pad_h == 0 && w.pad_w == 0) return Algorithm::Pixel;
+  if (w.dilation_w != 1 || w.kernel_h > kMostSide || w.kernel_w > kMostSide || w.stride_w > kMostStride) {
+    return Algorithm::Taps;
+  }
+  if (w.dilation_h != 1) return Algorithm::Window;
+  if (w.kernel_h == 3 && w.kernel_w == 3 && w.stride_h <= kMostStride && kernels_.loops.depthwise_3x3) {
+    return Algorithm::Block3x3;
+  }
+  const bool has_quads = kernels_.loops.depthwise_quads && taps() >= kLeastQuadTaps;
+  return has_quads ? Algorithm::Quads : Algorithm::Window;
 }
 
-// Returns whether Int8Loops::depthwise_3x3 computes the results.
-bool PackedInt8Depthwise::is_3x3() const {
-  return kernels_.loops.depthwise_3x3 && window.kernel_h == 3 && window.kernel_w == 3 && window.dilation_h == 1 &&
-         window.dilation_w == 1 && window.stride_h <= kMostStride && window.stride_w <= kMostStride;
+int64_t PackedInt8Depthwise::block_channels() const {
+  if (is(Algorithm::Quads)) return kDepthwiseQuadChannels;
+  return is(Algorithm::Block3x3) ? kDepthwise3x3Channels : kDepthwiseChannels;
 }
 
-bool PackedInt8Depthwise::has_small_window() const {
-  return window.kernel_h <= kMostSide && window.kernel_w <= kMostSide && window.stride_w <= kMostStride &&
-         window.dilation_w == 1;
-}
-
-int64_t PackedInt8Depthwise::blocks() const {
-  return divide_up(channels, is_3x3() ? kDepthwise3x3Channels : kDepthwiseChannels);
-}
+int64_t PackedInt8Depthwise::blocks() const { return divide_up(channels, block_channels()); }
 
 int64_t PackedInt8Depthwise::block_bytes() const {
-  if (is_3x3()) return kDepthwise3x3Bytes;
-  const int64_t pairs = has_small_window() ? window_pairs(window.kernel_h, window.kernel_w) : divide_up(taps(), 2);
+  if (is(Algorithm::Block3x3)) return kDepthwise3x3Bytes;
+  if (is(Algorithm::Quads)) return DepthwiseQuads{window.kernel_h, window.kernel_w}.block_bytes();
+  const int64_t pairs = is(Algorithm::Window) ? window_pairs(window.kernel_h, window.kernel_w) : divide_up(taps(), 2);
   return pairs * 32 * static_cast<int64_t>(sizeof(int16_t));
 }
 
 int64_t PackedInt8Depthwise::weight_bytes() const {
-  return round_up(is_pixel() ? 4 * channels : blocks() * block_bytes(), kLine);
+  return round_up(is(Algorithm::Pixel) ? 4 * channels : blocks() * block_bytes(), kLine);
 }
 
 size_t PackedInt8Depthwise::packed_bytes() const {
@@ -64,21 +68,28 @@ void PackedInt8Depthwise::pack(const int8_t* filters, uint8_t* to) {
     const int64_t exact = (bias ? bias[c] : 0) - int64_t{zero} * sum;
     corrections_[c] = static_cast<int32_t>(std::clamp<int64_t>(exact, INT32_MIN, INT32_MAX));
   }
-  if (is_pixel()) {
+  if (is(Algorithm::Pixel)) {
     for (int64_t c = 0; c < channels; ++c) reinterpret_cast<float*>(weights_)[c] = static_cast<float>(filters[c]);
     return;
   }
   const Int8Loops& loops = kernels_.loops;
   for (int64_t b = 0; b < blocks(); ++b) {
     uint8_t* const block = weights_ + b * block_bytes();
-    const int64_t most = is_3x3() ? kDepthwise3x3Channels : kDepthwiseChannels;
-    const int64_t first = b * most, count = std::min(most, channels - first);
+    const int64_t first = b * block_channels(), count = std::min(block_channels(), channels - first);
     int16_t* const numbers = reinterpret_cast<int16_t*>(block);
-    if (is_3x3()) {
-      loops.pack_depthwise_3x3({filters + first, channels, count, zero, bias ? bias + first : nullptr,
-                                multipliers + first, offsets ? offsets + first : nullptr, &range},
-                               block);
-    } else if (has_small_window()) {
+    const Int8DepthwiseWeights weights{filters + first,
+                                       channels,
+                                       count,
+                                       zero,
+                                       bias ? bias + first : nullptr,
+                                       multipliers + first,
+                                       offsets ? offsets + first : nullptr,
+                                       &range};
+    if (is(Algorithm::Block3x3)) {
+      loops.pack_depthwise_3x3(weights, block);
+    } else if (is(Algorithm::Quads)) {
+      loops.pack_depthwise_quads(weights, window.kernel_h, window.kernel_w, block);
+    } else if (is(Algorithm::Window)) {
       loops.pack_depthwise_window(filters + first, channels, window.kernel_h, window.kernel_w, count, numbers);
     } else {
       loops.pack_depthwise(filters + first, channels, taps(), count, numbers);
@@ -89,7 +100,7 @@ void PackedInt8Depthwise::pack(const int8_t* filters, uint8_t* to) {
 bool PackedInt8Depthwise::prepare(const int64_t* in, const int64_t* out) {
   std::copy_n(in, 4, in_);
   std::copy_n(out, 4, out_);
-  if (is_pixel() && !std::equal(in, in + 4, out)) return false;
+  if (is(Algorithm::Pixel) && !std::equal(in, in + 4, out)) return false;
   columns_ = columns(out[2]);
   if (columns_ > kMostColumns) return false;
   for (int64_t tap = 0; tap < taps(); ++tap) {
@@ -105,28 +116,31 @@ int64_t PackedInt8Depthwise::columns(int64_t width) const {
 
 // Returns the number of output rows that are computed at a time.
 int64_t PackedInt8Depthwise::most_rows(int64_t width) const {
-  if (is_3x3()) return k3x3Rows;
+  if (is(Algorithm::Block3x3)) return k3x3Rows;
+  if (is(Algorithm::Quads)) return 1;
   const bool has_rows = window.dilation_h == 1 && window.stride_h <= window.kernel_h;
   return has_rows ? std::max<int64_t>(kColumns / std::max<int64_t>(width, 1), 1) : 1;
 }
 
-// Returns the bytes of the paired taps of small windows.
-int64_t PackedInt8Depthwise::pair_bytes() const {
-  if (!has_small_window() || is_3x3()) return 0;
-  return 2 * window_pairs_size(window.kernel_h, window.kernel_w, window.stride_w, kColumns);
+// Returns the bytes of taps that several outputs read: quads, or pairs of small windows.
+int64_t PackedInt8Depthwise::tap_bytes() const {
+  if (is(Algorithm::Quads)) {
+    return DepthwiseQuads{window.kernel_h, window.kernel_w}.bytes(kQuadColumns, window.stride_w);
+  }
+  return is(Algorithm::Window) ? 2 * window_pairs_size(window.kernel_h, window.kernel_w, window.stride_w, kColumns) : 0;
 }
 
 // Returns the number of input lines, `dilation` apart, that `rows` rows of outputs read.
 int64_t PackedInt8Depthwise::lines(int64_t rows) const { return (rows - 1) * window.stride_h + window.kernel_h; }
 
-// The scratch memory contains sums of outputs, pairs of taps, and source pointers of rows.
+// The scratch memory contains sums of outputs, quads or pairs of taps, and source pointers of rows.
 size_t PackedInt8Depthwise::worker_bytes(int64_t width) const {
   const int64_t sources = lines(most_rows(width)) * columns(width) * static_cast<int64_t>(sizeof(const int8_t*));
-  return static_cast<size_t>(kSumBytes + pair_bytes() + round_up(sources, kLine));
+  return static_cast<size_t>(kSumBytes + tap_bytes() + round_up(sources, kLine));
 }
 
 void PackedInt8Depthwise::run(const int8_t* in, uint8_t* out, int64_t begin, int64_t end, void* scratch) const {
-  if (is_pixel()) {
+  if (is(Algorithm::Pixel)) {
     const int64_t first = begin * out_[2] * channels;
     const float* const weights = reinterpret_cast<const float*>(weights_);
     return kernels_.loops.scale_channels(
@@ -135,7 +149,7 @@ void PackedInt8Depthwise::run(const int8_t* in, uint8_t* out, int64_t begin, int
   }
   int32_t* const sums = static_cast<int32_t*>(scratch);
   const int8_t** const sources =
-      reinterpret_cast<const int8_t**>(static_cast<uint8_t*>(scratch) + kSumBytes + pair_bytes());
+      reinterpret_cast<const int8_t**>(static_cast<uint8_t*>(scratch) + kSumBytes + tap_bytes());
   const int64_t height = in_[1], line_bytes = in_[2] * channels, most = most_rows(out_[2]);
   for (int64_t i = begin; i < end;) {
     const int64_t row = i % out_[1], count = std::min({most, end - i, out_[1] - row});
@@ -146,8 +160,10 @@ void PackedInt8Depthwise::run(const int8_t* in, uint8_t* out, int64_t begin, int
     }
     uint8_t* const to = out + i * out_[2] * channels;
     for (int64_t b = 0; b < blocks(); ++b) {
-      if (is_3x3()) {
+      if (is(Algorithm::Block3x3)) {
         convolve_3x3(sources, count, b, to);
+      } else if (is(Algorithm::Quads)) {
+        convolve_quads(sources, b, static_cast<uint8_t*>(scratch) + kSumBytes, to);
       } else {
         convolve(sources, count, b, sums, to);
       }
@@ -176,6 +192,17 @@ void PackedInt8Depthwise::convolve_3x3(const int8_t* const* sources, int64_t row
   }
 }
 
+void PackedInt8Depthwise::convolve_quads(const int8_t* const* sources, int64_t block, uint8_t* scratch,
+                                         uint8_t* out) const {
+  const int64_t channel = block * kDepthwiseQuadChannels;
+  for (int64_t x = 0; x < out_[2]; x += kQuadColumns) {
+    kernels_.loops.depthwise_quads({sources + x * window.stride_w, columns_, window.kernel_h, window.kernel_w,
+                                    window.stride_w, channel, std::min(kDepthwiseQuadChannels, channels - channel),
+                                    weights_ + block * block_bytes(), std::min(kQuadColumns, out_[2] - x), scratch,
+                                    reinterpret_cast<int8_t*>(out) + x * channels + channel, channels});
+  }
+}
+
 void PackedInt8Depthwise::convolve(const int8_t* const* sources, int64_t rows, int64_t block, int32_t* sums,
                                    uint8_t* out) const {
   const int64_t channel = block * kDepthwiseChannels, width = out_[2];
@@ -193,7 +220,7 @@ void PackedInt8Depthwise::convolve(const int8_t* const* sources, int64_t rows, i
     for (int64_t row = 0; row < rows; ++row) {
       const int8_t* const* const from = sources + row * window.stride_h * columns_;
       int32_t* const to = sums + row * width * kDepthwiseChannels;
-      if (has_small_window()) {
+      if (is(Algorithm::Window)) {
         kernels_.loops.depthwise_window({from + x * window.stride_w, columns_, window.kernel_h, window.kernel_w,
                                          window.stride_w, channel, weights, end - x, pairs, to});
       } else {

@@ -40,18 +40,23 @@ class PackedInt8Depthwise {
   void run(const int8_t* in, uint8_t* out, int64_t begin, int64_t end, void* scratch) const;
 
  private:
-  bool is_pixel() const;
-  bool is_3x3() const;
+  // The loops of Int8Loops that compute the results: scale_channels() for windows of one pixel, depthwise_3x3(),
+  // depthwise_quads() or depthwise_window() for small windows, or depthwise().
+  enum class Algorithm : uint8_t { Pixel, Block3x3, Quads, Window, Taps };
+
+  Algorithm algorithm() const;
+  bool is(Algorithm wanted) const { return algorithm() == wanted; }
+  int64_t block_channels() const;
   int64_t weight_bytes() const;
-  bool has_small_window() const;
   int64_t blocks() const;
   int64_t block_bytes() const;
-  int64_t pair_bytes() const;
+  int64_t tap_bytes() const;
   int64_t columns(int64_t width) const;
   int64_t most_rows(int64_t width) const;
   int64_t lines(int64_t rows) const;
   void set_line(const int8_t* pixels, const int8_t** to) const;
   void convolve_3x3(const int8_t* const* sources, int64_t rows, int64_t block, uint8_t* out) const;
+  void convolve_quads(const int8_t* const* sources, int64_t block, uint8_t* scratch, uint8_t* out) const;
   void convolve(const int8_t* const* sources, int64_t rows, int64_t block, int32_t* sums, uint8_t* out) const;
 
   const Int8Microkernels& kernels_ = int8_microkernels();

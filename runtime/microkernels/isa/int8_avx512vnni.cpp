@@ -41,6 +41,7 @@ RL_INLINE void add_quads(Sums16& sums, __m512i lhs, __m512i rhs) {
 }  // namespace rushlight::microkernels::avx512vnni_int8
 
 #include "microkernels/dwconv/impl/int8_3x3_avx512.h"
+#include "microkernels/dwconv/impl/int8_quads_avx512.h"
 #include "microkernels/gemm/impl/int8_avx512.h"
 #include "microkernels/tables/impl/int8.h"
 
@@ -70,6 +71,8 @@ static constexpr Int8Microkernels make_table() {
   t.loops.look_up = &look_up_vbmi;
   t.loops.depthwise_3x3 = &depthwise_3x3;
   t.loops.pack_depthwise_3x3 = &pack_depthwise_3x3;
+  t.loops.depthwise_quads = &depthwise_quads;
+  t.loops.pack_depthwise_quads = &pack_depthwise_quads;
   return t;
 }
 

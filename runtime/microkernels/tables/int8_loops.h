@@ -59,9 +59,42 @@ struct Int8Depthwise3x3 {
 };
 inline constexpr int64_t kDepthwise3x3Channels = 64, kDepthwise3x3Bytes = 2368;
 
-// The parameters of a block for pack_depthwise_3x3(): weights [9, channels], which are `weight_stride` numbers apart
-// from tap to tap, and the parameters of Requantize for these channels.
-struct Int8Depthwise3x3Weights {
+// How depthwise_quads() computes a window: products of four taps. A group has four lines of one column; the last group
+// may have fewer. If one line remains after the groups of four, it is computed across: four columns of this line.
+struct DepthwiseQuads {
+  int64_t height, width;
+
+  bool has_across() const { return height % 4 == 1; }
+  int64_t groups() const { return has_across() ? height / 4 : (height + 3) / 4; }
+  int64_t products() const { return groups() * width + (has_across() ? (width + 3) / 4 : 0); }
+  int64_t block_bytes() const;  // of the packed weights
+  int64_t columns(int64_t count, int64_t stride) const { return (count - 1) * stride + width; }
+  // Returns the bytes of scratch memory for `count` outputs.
+  int64_t bytes(int64_t count, int64_t stride) const {
+    return (groups() + (has_across() ? 1 : 0)) * columns(count, stride) * 256;
+  }
+};
+inline constexpr int64_t kDepthwiseQuadChannels = 64, kDepthwiseQuadHead = 832;
+inline int64_t DepthwiseQuads::block_bytes() const { return kDepthwiseQuadHead + products() * 256; }
+
+// A depthwise convolution without dilation, for a block of up to kDepthwiseQuadChannels channels: results
+// out[x, channels] for x < count.
+struct Int8DepthwiseQuads {
+  // sources[y * line + x * stride + tap in the line] + channel points to `channels` numbers. Nothing after them is
+  // read.
+  const int8_t* const* sources;
+  int64_t line, height, width, stride;
+  int64_t channel, channels;
+  const void* block;  // written by pack_depthwise_quads()
+  int64_t count;
+  uint8_t* quads;  // scratch memory of DepthwiseQuads::bytes(count, stride), aligned to 64 bytes
+  int8_t* out;
+  int64_t out_stride;
+};
+
+// The parameters of a block for pack_depthwise_3x3() or pack_depthwise_quads(): weights [taps, channels], which are
+// `weight_stride` numbers apart from tap to tap, and the parameters of Requantize for these channels.
+struct Int8DepthwiseWeights {
   const int8_t* weights;
   int64_t weight_stride;
   int64_t channels;
@@ -118,7 +151,11 @@ struct Int8Loops {
   // Null if depthwise_window() is as fast.
   void (*depthwise_3x3)(const Int8Depthwise3x3& block);
   // Writes kDepthwise3x3Bytes bytes to `to`, which is aligned to 64 bytes.
-  void (*pack_depthwise_3x3)(const Int8Depthwise3x3Weights& weights, void* to);
+  void (*pack_depthwise_3x3)(const Int8DepthwiseWeights& weights, void* to);
+  // Null if depthwise_window() is as fast.
+  void (*depthwise_quads)(const Int8DepthwiseQuads& block);
+  // Writes DepthwiseQuads::block_bytes() bytes to `to`, which is aligned to 64 bytes.
+  void (*pack_depthwise_quads)(const Int8DepthwiseWeights& weights, int64_t height, int64_t width, void* to);
 };
 
 }  // namespace rushlight::microkernels

@@ -272,5 +272,58 @@ TEST_P(Int8LoopsTest, Depthwise3x3) {
   }
 }
 
+TEST_P(Int8LoopsTest, DepthwiseQuads) {
+  if (!loops.depthwise_quads) GTEST_SKIP() << "windows give sums alone";
+  constexpr int64_t kMostOutputs = 7, kSkipped = 3;
+  for (const auto [height, width] :
+       {std::array<int64_t, 2>{1, 5}, {1, 7}, {2, 3}, {4, 4}, {5, 5}, {5, 3}, {6, 2}, {7, 7}}) {
+    for (const auto [channels, stride, count] :
+         {std::array<int64_t, 3>{64, 1, 7}, {64, 2, 4}, {40, 1, 1}, {17, 2, 6}, {1, 1, 5}}) {
+      const DepthwiseQuads quads{height, width};
+      const int64_t line = quads.columns(kMostOutputs, 2), all = channels + kSkipped, out_stride = all + 2;
+      const auto pixels = numbers(line * height * all), weights = numbers(height * width * all);
+      std::vector<const int8_t*> sources;
+      for (int64_t i = 0; i < line * height; ++i) sources.push_back(pixels.data() + i * all);
+      const auto offsets = reals(channels), factors = reals(channels);
+      for (const float size : {1e-4f, 1e6f}) {
+        std::vector<float> multipliers(factors);
+        for (float& x : multipliers) x *= size;
+        const Int8Range range{-5, -128, 100};
+        const int32_t zero = -11;
+        std::vector<uint8_t> block(static_cast<size_t>(quads.block_bytes()) + 64), scratch(block);
+        scratch.resize(static_cast<size_t>(quads.bytes(count, stride)) + 64);
+        const auto aligned = [](std::vector<uint8_t>& bytes) {
+          return bytes.data() + (64 - reinterpret_cast<uintptr_t>(bytes.data()) % 64) % 64;
+        };
+        loops.pack_depthwise_quads(
+            {weights.data() + kSkipped, all, channels, zero, nullptr, multipliers.data(), offsets.data(), &range},
+            height, width, aligned(block));
+        std::vector<int8_t> got(static_cast<size_t>(count * out_stride), 99);
+        loops.depthwise_quads({sources.data(), line, height, width, stride, kSkipped, channels, aligned(block), count,
+                               aligned(scratch), got.data(), out_stride});
+        for (int64_t x = 0; x < count; ++x) {
+          for (int64_t c = 0; c < out_stride; ++c) {
+            const int8_t result = got[static_cast<size_t>(x * out_stride + c)];
+            if (c >= channels) {
+              ASSERT_EQ(result, 99);
+              continue;
+            }
+            int64_t sum = 0;
+            for (int64_t tap = 0; tap < height * width; ++tap) {
+              const int64_t pixel = tap / width * line + x * stride + tap % width;
+              sum += int64_t{pixels[static_cast<size_t>(pixel * all + kSkipped + c)] - zero} *
+                     weights[static_cast<size_t>(tap * all + kSkipped + c)];
+            }
+            const auto channel = static_cast<size_t>(c);
+            const float exact = std::fma(static_cast<float>(sum), multipliers[channel], offsets[channel]);
+            ASSERT_EQ(result, rounded(exact, range))
+                << height << " x " << width << ", output " << x << ", channel " << c;
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rushlight::microkernels
