@@ -57,6 +57,20 @@ def compiled(folder: Path, backend: str) -> Path:
     return folder / "net.pte"
 
 
+class ToUint16(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([(x * 2).to(torch.uint16), (x + 3).to(torch.uint16)])
+
+
+def test_sizes_of_integers_in_memory(tmp_path: Path) -> None:
+    """Each element of a uint16 tensor has two bytes."""
+    program = rushlight.compile(ToUint16(), (torch.rand(4, 16),), partitioner=())
+    program.save(tmp_path / "net.pte")
+    (arena,) = collect(tmp_path / "net.pte")["graphs"][0].arenas
+    sizes = [block.size for block in arena.blocks if block.name == "uint16[4, 16]"]
+    assert sizes == [2 * 4 * 16] * 2
+
+
 @pytest.mark.parametrize("backend", PARTITIONERS)
 def test_the_graph_of_a_program(backend: str, tmp_path: Path) -> None:
     path = compiled(tmp_path, backend)

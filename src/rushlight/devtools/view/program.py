@@ -11,6 +11,7 @@ from rushlight.backends.cpu.plan.payload import read_plan
 from rushlight.backends.cpu.plan.tables import StorageKind
 from rushlight.backends.xnnpack.payload import read_payload
 from rushlight.devtools.inspector.operators import Operator, look_up, operators_of
+from rushlight.format.elements import tensor_nbytes
 from rushlight.format.program import (
     DelegateCall,
     EValue,
@@ -28,19 +29,6 @@ from rushlight.ir.json_types import JsonObject
 if TYPE_CHECKING:
     from rushlight.devtools.etrecord.record import ETRecord
     from rushlight.devtools.inspector.inspector import Inspector
-
-_ITEM_SIZES = {
-    ScalarType.BYTE: 1,
-    ScalarType.CHAR: 1,
-    ScalarType.BOOL: 1,
-    ScalarType.SHORT: 2,
-    ScalarType.HALF: 2,
-    ScalarType.BFLOAT16: 2,
-    ScalarType.DOUBLE: 8,
-    ScalarType.LONG: 8,
-    ScalarType.COMPLEX64: 8,
-    ScalarType.COMPLEX128: 16,
-}
 
 
 @dataclass
@@ -378,7 +366,7 @@ class _Reader:
             tensor = value.val
             if isinstance(tensor, Tensor) and tensor.allocation_info is not None and index in self._uses:
                 place, uses = tensor.allocation_info, self._uses[index]
-                size = _ITEM_SIZES.get(tensor.scalar_type, 4) * _count(tensor.sizes)
+                size = tensor_nbytes(tensor.scalar_type, tensor.sizes)
                 end = last if index in self._plan.outputs else max(uses)
                 arena = arenas.get(place.memory_id)
                 if arena is not None and size:
@@ -447,10 +435,3 @@ def _text(value: EValue) -> str:
 
 def _shape(dtype: int, sizes: Iterable[int]) -> str:
     return f"{scalar_type_name(ScalarType(dtype))}[{', '.join(map(str, sizes))}]"
-
-
-def _count(sizes: Iterable[int]) -> int:
-    count = 1
-    for size in sizes:
-        count *= size
-    return count
