@@ -15,21 +15,22 @@ from rushlight.backends.cpu.plan.tables import StorageKind
 from rushlight.backends.cpu.plan.tensor import Storage, Tensor
 from rushlight.backends.cpu.target import Target
 from rushlight.delegate.named_data import NamedDataStore
+from rushlight.format.program import ScalarType
 from rushlight.ir import meta
 from rushlight.ir.errors import CompileError
 
 ALIGNMENT = 64  # in bytes, of constants and of arena offsets
-# The numbers of dtypes in a program file.
 DTYPES = {
-    torch.float32: 6,
-    torch.int64: 4,
-    torch.int32: 3,
-    torch.bool: 11,
-    torch.int8: 1,
-    torch.uint8: 0,
-    torch.float16: 5,
-    torch.bfloat16: 15,
+    torch.float32: ScalarType.FLOAT,
+    torch.int64: ScalarType.LONG,
+    torch.int32: ScalarType.INT,
+    torch.bool: ScalarType.BOOL,
+    torch.int8: ScalarType.CHAR,
+    torch.uint8: ScalarType.BYTE,
+    torch.float16: ScalarType.HALF,
+    torch.bfloat16: ScalarType.BFLOAT16,
 }
+"""The dtypes that plans support, and the numbers by which plans and program files represent them."""
 
 
 class Builder:
@@ -92,9 +93,9 @@ class Builder:
                 f"the sizes of the delegate's arguments do not determine the size {error.args[0]}"
             ) from None
 
-    def _expression(self, given: Sequence[int]) -> int:
-        code = tuple(given)
-        index = self._expressions.setdefault(code, len(self.plan.expressions))
+    def _expression(self, code: Sequence[int]) -> int:
+        """Returns the index of an expression; adds the expression if it is new."""
+        index = self._expressions.setdefault(tuple(code), len(self.plan.expressions))
         if index == len(self.plan.expressions):
             self.plan.expressions.append(tables.Expression(code=list(code)))
         return index
@@ -127,7 +128,7 @@ class Builder:
         index = self._values.setdefault(key, len(self.plan.values))
         if index == len(self.plan.values):
             storage = self._storage(tensor.storage)
-            dtype = DTYPES[tensor.dtype]
+            dtype = int(DTYPES[tensor.dtype])
             self.plan.values.append(
                 tables.Value(storage=storage, dtype=dtype, offset=offset, sizes=sizes, strides=strides)
             )

@@ -20,12 +20,12 @@ import numpy.typing as npt
 from rushlight.backends.cpu.plan.evaluate import numbers
 from rushlight.backends.cpu.plan.operation import Effect, Operand
 from rushlight.backends.cpu.plan.tables import Plan, Step, StorageKind
+from rushlight.format.elements import ELEMENT_SIZES
+from rushlight.format.program import ScalarType
 from rushlight.ir.errors import InternalError
 
 Dims = tuple[tuple[int, int], ...]  # size and stride of each dimension, outermost first
 Ends = npt.NDArray[np.int64]
-
-_ITEM_BYTES = {0: 1, 1: 1, 3: 4, 4: 8, 5: 2, 6: 4, 11: 1, 15: 2}  # by dtype, as numbered in a program file
 
 
 def check_plan(plan: Plan, versions: Sequence[Sequence[int]]) -> None:
@@ -182,10 +182,13 @@ class _Memory:
     """The content of one storage.
 
     Intervals of elements are computed only if a step does not write the whole storage.
+
+    Args:
+        length: the number of elements of the storage.
+        views: all values of the storage, by index of the value in the plan.
     """
 
     def __init__(self, length: int, views: dict[int, _View]) -> None:
-        """`views`: all values of the storage by their indices."""
         self.length = length
         self._views = views
         self._is_full = length == 0
@@ -390,7 +393,7 @@ def _views(plan: Plan) -> list[_View]:
             sizes[value.offset],
             tuple(max(sizes[index], 0) for index in value.sizes),
             tuple(sizes[index] for index in value.strides),
-            _ITEM_BYTES[value.dtype],
+            ELEMENT_SIZES[ScalarType(value.dtype)],
         )
         for value in plan.values
     ]

@@ -10,11 +10,19 @@ import torch
 from torch.utils._sympy.functions import FloorDiv, Mod, PythonMod
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
+from rushlight.backends.cpu.plan.evaluate import (
+    ADD,
+    CONSTANT,
+    FLOOR_DIVIDE,
+    MAXIMUM,
+    MINIMUM,
+    MODULUS,
+    MULTIPLY,
+    SYMBOL,
+)
 from rushlight.ir.sym import bounds
 
 Size: TypeAlias = int | sympy.Expr
-
-_CONSTANT, _SYMBOL, _ADD, _MULTIPLY, _FLOOR, _MODULUS, _LARGEST, _LEAST = range(8)
 
 
 class UnsupportedSize(ValueError):
@@ -105,7 +113,7 @@ def not_negative(code: Sequence[int]) -> list[int]:
     Args:
         code: the size in the encoding of payloads.
     """
-    return [*code, _CONSTANT, 0, _LARGEST]
+    return [*code, CONSTANT, 0, MAXIMUM]
 
 
 class Symbols:
@@ -177,25 +185,25 @@ def encode(size: Size, index_of: Mapping[sympy.Expr, int]) -> list[int]:
         KeyError: a symbol is not in `index_of`.
     """
     if isinstance(size, int):
-        return [_CONSTANT, size]
+        return [CONSTANT, size]
     if size.is_Integer:
-        return [_CONSTANT, int(size)]
+        return [CONSTANT, int(size)]
     if size.is_Symbol or size in index_of:
-        return [_SYMBOL, index_of[size]]
+        return [SYMBOL, index_of[size]]
     if isinstance(size, sympy.Pow) and size.exp.is_Integer and 1 <= int(size.exp) <= 8:
-        return _chain([size.base] * int(size.exp), _MULTIPLY, index_of)
+        return _chain([size.base] * int(size.exp), MULTIPLY, index_of)
     if isinstance(size, FloorDiv):
-        return _chain(size.args, _FLOOR, index_of)
+        return _chain(size.args, FLOOR_DIVIDE, index_of)
     if isinstance(size, (Mod, PythonMod)):
-        return _chain(size.args, _MODULUS, index_of)
+        return _chain(size.args, MODULUS, index_of)
     if isinstance(size, sympy.Add):
-        return _chain(size.args, _ADD, index_of)
+        return _chain(size.args, ADD, index_of)
     if isinstance(size, sympy.Mul):
-        return _chain(size.args, _MULTIPLY, index_of)
+        return _chain(size.args, MULTIPLY, index_of)
     if isinstance(size, sympy.Max) or type(size).__name__ == "Max":
-        return _chain(size.args, _LARGEST, index_of)
+        return _chain(size.args, MAXIMUM, index_of)
     if isinstance(size, sympy.Min) or type(size).__name__ == "Min":
-        return _chain(size.args, _LEAST, index_of)
+        return _chain(size.args, MINIMUM, index_of)
     raise UnsupportedSize(f"plans cannot express the size {size}")
 
 

@@ -9,8 +9,8 @@ from math import prod
 from rushlight.backends.cpu.plan import tables as t
 from rushlight.backends.cpu.plan.evaluate import numbers
 from rushlight.backends.cpu.plan.operation import Operation
-
-_ITEM_BYTES = {0: 1, 1: 1, 3: 4, 4: 8, 5: 2, 6: 4, 11: 1, 15: 2}  # by the number of a dtype in a program file
+from rushlight.format.elements import ELEMENT_SIZES
+from rushlight.format.program import ScalarType
 
 Shape = tuple[int, ...]
 ShapeOf = Callable[[int], Shape]
@@ -55,7 +55,7 @@ def _bytes(plan: t.Plan, index: int, shape: Shape) -> int:
     storage = plan.storages[value.storage]
     if storage.kind == t.StorageKind.CONSTANT:
         return storage.bytes
-    return prod(shape) * _ITEM_BYTES[value.dtype]
+    return prod(shape) * ELEMENT_SIZES[ScalarType(value.dtype)]
 
 
 def _operations(operation: Operation[int], output: Shape, shape: ShapeOf) -> int:
