@@ -42,7 +42,7 @@ from rushlight.ir.spec import TensorSpec
 from rushlight.passes.merge_branches import MergeBranchesPass
 from rushlight.passes.spec_prop import with_known_layout
 
-_NAMES = {torch.float16: b"float16", torch.bfloat16: b"bfloat16"}
+_DTYPE_NAMES = {torch.float16: b"float16", torch.bfloat16: b"bfloat16"}
 
 
 def compile_specs(options: Options) -> list[CompileSpec]:
@@ -51,16 +51,18 @@ def compile_specs(options: Options) -> list[CompileSpec]:
         CompileSpec("target", options.target.name.encode()),
         CompileSpec("float32_matmul_precision", options.float32_matmul_precision.encode()),
         CompileSpec("compact", bytes([options.compact])),
-        *([CompileSpec("weights", _NAMES[options.weights])] if options.weights in _NAMES else []),
+        *([CompileSpec("weights", _DTYPE_NAMES[options.weights])] if options.weights in _DTYPE_NAMES else []),
     ]
 
 
 def _options(specs: list[CompileSpec]) -> Options:
-    given = {spec.key: spec.value for spec in specs}
-    target = target_named(given["target"].decode()) if "target" in given else host_target()
-    weights = next((dtype for dtype, name in _NAMES.items() if name == given.get("weights")), None)
-    precision = given.get("float32_matmul_precision", HIGHEST.encode()).decode()
-    return Options(target, precision, given.get("compact") == b"\x01", weights)
+    """Decodes the compile specs of a partition. A missing spec means the default of its option."""
+    values = {spec.key: spec.value for spec in specs}
+    target = target_named(values["target"].decode()) if "target" in values else host_target()
+    dtypes = {name: dtype for dtype, name in _DTYPE_NAMES.items()}
+    weights = dtypes.get(values.get("weights", b""))
+    precision = values.get("float32_matmul_precision", HIGHEST.encode()).decode()
+    return Options(target, precision, values.get("compact") == b"\x01", weights)
 
 
 class CpuBackend(BackendDetails):
@@ -80,43 +82,57 @@ class CpuBackend(BackendDetails):
         if not files.names:  # a merged weight would have no file of its own
             edge_program = MergeBranchesPass()(edge_program).exported_program
         constants = constants_of_plan(constant_inputs(edge_program), edge_program.graph)
-        graph = edge_program.graph
-        stored = _needed_constants(edge_program, constants)
-        lowering = QuantizedLowering(_options(compile_specs), stored, constants)
-        functions = int8_functions(graph, constants)
-        inside = {item for function in functions.values() for item in function.nodes}
+        needed = _needed_constants(edge_program, constants)
+        lowering = QuantizedLowering(_options(compile_specs), needed, constants)
         store = NamedDataStore()
         builder = Builder(lowering.options.target, lowering.symbols, store)
-        outputs: list[Node] = []
-        new_values = new_values_of_buffers(edge_program.graph_signature)
-        buffers = edge_program.graph_signature.inputs_to_buffers
-        by_name = {node.name: node for node in graph.nodes}
-        states: list[tuple[Tensor, Node]] = []
-        for node in counted("plan operators", graph.nodes):
-            if node.op == "placeholder":
-                target = buffers.get(node.name)
-                if target in new_values:
-                    assert target is not None
-                    states.append((_add_state(lowering, edge_program, node), by_name[new_values[target]]))
-                    lowering.new_states[states[-1][0].storage] = states[-1][1]
-                elif not constants.is_constant(node):
-                    _add_input(lowering, builder, node)
-            elif node.op == "output":
-                outputs = list(node.args[0])
-            elif node.op != "call_function":
-                raise CompileError(f"a plan cannot contain node {node.name} of kind {node.op}")
-            elif not constants.is_constant(node) and node not in inside:
-                if not lower_quantized(lowering, node, functions, constants):
-                    ROWS[operation(node)].lower(lowering, node)
-        for node in outputs[len(new_values) :]:
-            _add_output(lowering, builder, node)
-        _update_states(lowering, states)
+        _lower(edge_program, constants, lowering, builder)
         builder.bind_symbols()
         steps = optimize(lowering.steps, Context(lowering.options, lowering.symbols))
         plan = builder.finish(steps, files.of)
         check_plan(plan, [[tensor.version for _, tensor in step.operation.operands()] for step in steps])
         handles = debug_handles(plan, steps)
         return PreprocessResult(write_plan(plan), handles, store.get_named_data_store_output())
+
+
+def _lower(
+    program: ExportedProgram, constants: Constants, lowering: QuantizedLowering, builder: Builder
+) -> None:
+    """Lowers all nodes of a partition.
+
+    Args:
+        program: the partition.
+        constants: the constants of its graph.
+        lowering: gets the steps and the tensors of nodes.
+        builder: gets the arguments of the delegate.
+    """
+    graph, signature = program.graph, program.graph_signature
+    functions = int8_functions(graph, constants)
+    in_functions = {node for function in functions.values() for node in function.nodes}
+    new_values = new_values_of_buffers(signature)
+    by_name = {node.name: node for node in graph.nodes}
+    states: list[tuple[Tensor, Node]] = []  # each state, and the node with its value after a call
+    outputs: list[Node] = []
+    for node in counted("plan operators", graph.nodes):
+        if node.op == "placeholder":
+            new_value = new_values.get(signature.inputs_to_buffers.get(node.name, ""))
+            if new_value is not None:
+                state = _add_state(lowering, program, node)
+                states.append((state, by_name[new_value]))
+                lowering.new_states[state.storage] = by_name[new_value]
+            elif not constants.is_constant(node):
+                _add_input(lowering, builder, node)
+        elif node.op == "output":
+            outputs = list(node.args[0])
+        elif node.op != "call_function":
+            raise CompileError(f"a plan cannot contain node {node.name} of kind {node.op}")
+        elif not constants.is_constant(node) and node not in in_functions:
+            if not lower_quantized(lowering, node, functions, constants):
+                ROWS[operation(node)].lower(lowering, node)
+    # The new values of states are the first outputs of the graph.
+    for node in outputs[len(new_values) :]:
+        _add_output(lowering, builder, node)
+    _update_states(lowering, states)
 
 
 def _needed_constants(program: ExportedProgram, constants: Constants) -> SelectedConstants:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -32,6 +32,7 @@ from rushlight.ir.edge_ops import argument, aten_op
 aten = torch.ops.aten
 
 _MASKED = -1e30  # scores that are replaced by this number or less have no share
+_MOST_MASKS = 2  # the masks of an attention step
 FEW_QUERIES = 4  # kFewQueries of runtime/backends/cpu/steps/attention.cpp
 
 
@@ -69,14 +70,14 @@ def _parts_of_cache(lowering: Lowering, node: Node) -> list[Tensor] | None:
     return [sources[0], sources[2], sources[1], sources[3]]
 
 
-def four(tensor: Tensor) -> Tensor:
+def as_rank_4(tensor: Tensor) -> Tensor:
     """Returns the tensor with four dimensions; new dimensions come first."""
     while tensor.rank < 4:
         tensor = tensor.with_one(0)
     return tensor
 
 
-def _three(tensor: Tensor) -> Tensor:
+def _at_least_rank_3(tensor: Tensor) -> Tensor:
     """Returns the tensor with at least three dimensions; a new dimension comes first."""
     return tensor.with_one(0) if tensor.rank == 2 else tensor
 
@@ -140,7 +141,7 @@ def attention(lowering: Lowering, node: Node) -> None:
     """
     pieces: list[object] = [*(_parts_of_cache(lowering, node) or (*node.args[1:3], None, None))]
     query, key, value, key_tail, value_tail = (
-        None if n is None else _three(lowering.with_inner(_tensor(lowering, n), -1, node))
+        None if n is None else _at_least_rank_3(lowering.with_inner(_tensor(lowering, n), -1, node))
         for n in (node.args[0], *pieces)
     )
     assert query is not None and key is not None and value is not None
@@ -195,25 +196,25 @@ def decomposed_attention(lowering: Lowering, node: Node) -> bool:
     """
     reader = lowering.sole_writer(node.args[0], node)
     softmax = None if reader is None else reader.of(Softmax)
-    shares = four(lowering.tensor(node.args[0]))
+    shares = as_rank_4(lowering.tensor(node.args[0]))
     if reader is None or softmax is None or softmax.is_logarithm or not shares.is_contiguous():
         return False
     source: Tensor = softmax.input
     if not same(source.sizes[-1], shares.sizes[-1]):
         return False
-    found = _scores(lowering, reader, source, shares.sizes)
-    if found is None:
+    scores = _scores(lowering, reader, source, shares.sizes)
+    if scores is None:
         return False
-    scores, (query, key), replaced, scale, factors, masks = found
-    (query, key), factor, scalings = _unscaled(lowering, scores, (query, key.permute((0, 1, 3, 2))))
-    read = (query, key, *factors, *masks)
-    if any(lowering.aliases.is_written_between(t.storage, scores) for t in read):
+    operands = (scores.query, scores.key.permute((0, 1, 3, 2)))
+    (query, key), scale, scalings = _unscaled(lowering, scores.product, operands)
+    read = (query, key, *scores.head_scales, *scores.masks)
+    if any(lowering.aliases.is_written_between(t.storage, scores.product) for t in read):
         return False
     value = lowering.tensor(node.args[1])
-    value = four(value.expand((*lowering.sizes(node)[:-2], *value.sizes[-2:])))
+    value = as_rank_4(value.expand((*lowering.sizes(node)[:-2], *value.sizes[-2:])))
     query, key, value = (lowering.with_inner(t, -1, node) for t in (query, key, value))
-    query = _scaled(lowering, node, query, factors)
-    first, second = (*masks, None, None)[:2]
+    query = _scaled(lowering, node, query, scores.head_scales)
+    first, second = (*scores.masks, None, None)[:2]
     out = _new_output(lowering, node)
     fused = Attention(
         query=query,
@@ -221,10 +222,10 @@ def decomposed_attention(lowering: Lowering, node: Node) -> bool:
         value=value,
         mask=first,
         second_mask=second,
-        output=four(out),
-        scale=scale * factor,
+        output=as_rank_4(out),
+        scale=scores.scale * scale,
     )
-    parts = [reader, *replaced, scores, *scalings]
+    parts = [reader, *scores.steps, scores.product, *scalings]
     for step in parts:
         lowering.drop(step)
     lowering.emit(fused, node, [item for step in parts for item in step.nodes])
@@ -244,9 +245,67 @@ def _scaled(lowering: Lowering, node: Node, query: Tensor, factors: Sequence[Ten
     return lowering.tensor(node)
 
 
-def _scores(
-    lowering: Lowering, reader: PlanNode, source: Tensor, sizes: tuple[Size, ...]
-) -> tuple[PlanNode, tuple[Tensor, Tensor], list[PlanNode], float, list[Tensor], list[Tensor]] | None:
+@dataclass
+class _Scores:
+    """The scores scale * head_scales * (query @ key) + masks of attention.
+
+    The scores are found step by step, from the last step to the product. A scale that is found before a mask
+    would also scale this mask. Such masks are not supported.
+
+    Attributes:
+        sizes: the sizes of the scores, [b, h, t, s].
+        steps: the steps between the product and the reader of the scores, the last one first.
+        scale: the product of all scales that are numbers.
+        head_scales: the scales [b, h, 1, 1] with one number for each head.
+        masks: at most two masks with the sizes of the scores, in the order in which they are added.
+        product: the step that computes query @ key.
+        query: the first operand of the product.
+        key: the second operand of the product.
+    """
+
+    sizes: tuple[Size, ...]
+    steps: list[PlanNode] = field(default_factory=list)
+    scale: float = 1.0
+    head_scales: list[Tensor] = field(default_factory=list)
+    masks: list[Tensor] = field(default_factory=list)
+    product: PlanNode = field(init=False)
+    query: Tensor = field(init=False)
+    key: Tensor = field(init=False)
+
+    def add_mask(self, mask: Tensor) -> bool:
+        """Adds a mask that is applied before the masks so far; returns whether this is supported."""
+        expanded = mask.reshape(self.sizes)
+        if expanded is None or self.scale != 1.0 or self.head_scales or len(self.masks) == _MOST_MASKS:
+            return False
+        self.masks.insert(0, expanded)
+        return True
+
+    def add_head_scale(self, factor: Tensor) -> bool:
+        """Adds a tensor by which the scores are multiplied; returns whether it has a number for each head."""
+        expanded = factor.reshape(self.sizes)
+        if expanded is None or not all(same(stride, 0) for stride in expanded.strides[2:]):
+            return False
+        self.head_scales.append(_by_head(expanded))
+        return True
+
+    def add_chain(self, parts: Sequence[tuple[float | Tensor, Tensor | None]]) -> bool:
+        """Adds the factors and masks of a chain, in the form of `_read_chain`.
+
+        Returns:
+            Whether all of them are supported.
+        """
+        for factor, mask in reversed(parts):
+            if isinstance(factor, Tensor):
+                if not self.add_head_scale(factor):
+                    return False
+            elif mask is None:
+                self.scale *= factor
+            elif not self.add_mask(mask):
+                return False
+        return True
+
+
+def _scores(lowering: Lowering, reader: PlanNode, source: Tensor, sizes: tuple[Size, ...]) -> _Scores | None:
     """Finds the product q @ k from which masked and scaled scores are computed.
 
     Args:
@@ -256,60 +315,33 @@ def _scores(
         sizes: the sizes of the scores.
 
     Returns:
-        The step of the product, its operands, the steps between the product and `reader`, the scale, the
-        scales of heads, and at most two masks, which are added to the scaled scores. The result is None if
-        other steps compute the scores.
+        The scores; None if other steps compute them.
     """
-    replaced: list[PlanNode] = []
-    masks: list[Tensor] = []
-    factors: list[Tensor] = []
-    scale = 1.0
+    scores = _Scores(sizes)
     while True:
         step = lowering.aliases.source_of(source, reader)
         view = source.reshape(sizes)
         if step is None or view is None or not view.is_contiguous() or not same(view.offset, 0):
             return None
-        product = step.of(MatMul)
+        product, where, chain = step.of(MatMul), step.of(Where), step.of(Chain)
         if product is not None:
-            operands = (product.a, product.b)
-            is_whole = step.output.has_layout_of(view)
-            return (step, operands, replaced, scale, factors, masks) if is_whole else None
-        where = step.of(Where)
+            scores.product, scores.query, scores.key = step, product.a, product.b
+            return scores if step.output.has_layout_of(view) else None
         if where is not None:
             found = _mask_of(lowering, where, step)
-            if found is None or scale != 1.0 or factors or len(masks) == 2:
+            if found is None or not scores.add_mask(found[0]):
                 return None
-            expanded = found[0].reshape(sizes)
-            if expanded is None:
+            unmasked = found[1]
+        elif chain is not None:
+            candidates = [tensor for tensor in chain.inputs if lowering.aliases.source_of(tensor, step)]
+            parts = _read_chain(chain, candidates[0]) if len(candidates) == 1 else None
+            if parts is None or not scores.add_chain(parts):
                 return None
-            masks.insert(0, expanded)
-            replaced.append(step)
-            reader, source = step, found[1]
-            continue
-        chain = step.of(Chain)
-        if chain is None:
+            unmasked = candidates[0]
+        else:
             return None
-        candidates = [tensor for tensor in chain.inputs if lowering.aliases.source_of(tensor, step)]
-        parts = _read_chain(chain, candidates[0]) if len(candidates) == 1 else None
-        if parts is None:
-            return None
-        for factor, mask in reversed(parts):
-            # Steps are visited from the last to the first. A scale before a mask does not scale the mask.
-            if isinstance(factor, Tensor):
-                expanded = factor.reshape(sizes)
-                if expanded is None or not all(same(stride, 0) for stride in expanded.strides[2:]):
-                    return None
-                factors.append(_by_head(expanded))
-                continue
-            if mask is None:
-                scale *= factor
-                continue
-            expanded = mask.reshape(sizes)
-            if scale != 1.0 or factors or expanded is None or len(masks) == 2:
-                return None
-            masks.insert(0, expanded)
-        replaced.append(step)
-        reader, source = step, candidates[0]
+        scores.steps.append(step)
+        reader, source = step, unmasked
 
 
 def _mask_of(lowering: Lowering, where: Where[Tensor], step: PlanNode) -> tuple[Tensor, Tensor] | None:
@@ -403,8 +435,8 @@ def _unscaled(
         if len(numbers) != len(parts):
             continue
         for order in ((0, 1, 2, 3), (0, 1, 3, 2)):
-            if four(chain.output).permute(order).has_layout_of(tensor):
-                tensors[-1] = four(source).permute(order)
+            if as_rank_4(chain.output).permute(order).has_layout_of(tensor):
+                tensors[-1] = as_rank_4(source).permute(order)
                 chains.append(step)
                 scale *= math.prod(numbers)
                 break

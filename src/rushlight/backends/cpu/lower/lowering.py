@@ -61,12 +61,12 @@ class Lowering:
     def set(self, node: Node, tensor: Tensor) -> None:
         """Sets the tensor of a node."""
         self._env[node] = tensor
-        self.aliases.name(node, [tensor])
+        self.aliases.set_views(node, [tensor])
 
     def set_items(self, node: Node, tensors: Sequence[Tensor]) -> None:
         """Sets the tensors of an operator with several results."""
         self._env[node] = tuple(tensors)
-        self.aliases.name(node, tensors)
+        self.aliases.set_views(node, tensors)
 
     def items(self, node: Node) -> tuple[Tensor, ...]:
         """Returns the tensors of an operator with several results, in order."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.lower.attention import decomposed_attention, four
+from rushlight.backends.cpu.lower.attention import as_rank_4, decomposed_attention
 from rushlight.backends.cpu.lower.lowering import Lowering
 from rushlight.backends.cpu.lower.nodes import is_empty, rank_of
 from rushlight.backends.cpu.lower.row import Row
@@ -101,7 +101,7 @@ def matmul(lowering: Lowering, node: Node) -> None:
     b = b.expand((*batch, *b.sizes[-2:]))
     if not same(b.strides[-1], 1) and not same(b.strides[-2], 1):
         b = lowering.with_inner(b, b.rank - 1, node)
-    lowering.emit(MatMul(a=four(a), b=four(b), output=four(out)), node)
+    lowering.emit(MatMul(a=as_rank_4(a), b=as_rank_4(b), output=as_rank_4(out)), node)
     lowering.set(node, out)
 
 

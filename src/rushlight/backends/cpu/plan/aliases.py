@@ -132,13 +132,14 @@ class Aliases(Accesses):
     def __init__(self) -> None:
         super().__init__()
         self._views: dict[Node, tuple[Tensor, ...]] = {}
-        self._names: dict[Storage, dict[Node, None]] = {}
+        self._viewers: dict[Storage, dict[Node, None]] = {}
+        """For each storage: the nodes whose tensors are views of it."""
 
-    def name(self, node: Node, views: Iterable[Tensor]) -> None:
-        """Registers the views that are the tensors of a node."""
+    def set_views(self, node: Node, views: Iterable[Tensor]) -> None:
+        """Registers the tensors of a node, which are views of storages."""
         self._views[node] = tuple(views)
         for view in self._views[node]:
-            self._names.setdefault(view.storage, {})[node] = None
+            self._viewers.setdefault(view.storage, {})[node] = None
 
     def sole_writer(self, source: Node, user: Node, allows_views: bool = False) -> PlanNode | None:
         """Returns the only step that writes the memory of `source`, if it may be fused into `user`.
@@ -171,7 +172,7 @@ class Aliases(Accesses):
         """
         storage = view.storage
         step = self.writer_of_all(storage)
-        if step is None or storage not in self._names or not self.is_only_reader(reader, storage):
+        if step is None or storage not in self._viewers or not self.is_only_reader(reader, storage):
             return None
         nodes = set(reader.nodes)
         is_read = any(node not in nodes for node in self._nodes_that_read(storage))
@@ -206,11 +207,13 @@ class Aliases(Accesses):
         view = self._view(before)
         if view is None or self._readers.get(view.storage):
             return False
-        names = self._names[view.storage]
-        if any(item in names for item in _arguments(update, first=1)):
+        viewers = self._viewers[view.storage]
+        if any(item in viewers for item in _arguments(update, first=1)):
             return False
         return all(
-            user is update or user in names or is_shape(user, node) for node in names for user in node.users
+            user is update or user in viewers or is_shape(user, node)
+            for node in viewers
+            for user in node.users
         )
 
     def _view(self, source: Node) -> Tensor | None:
@@ -225,8 +228,8 @@ class Aliases(Accesses):
 
     def _nodes_that_read(self, storage: Storage) -> Iterator[Node]:
         """Returns the users of all nodes with views of a storage, except users that are such nodes too."""
-        names = self._names.get(storage, {})
-        return (user for node in names for user in node.users if user not in names)
+        viewers = self._viewers.get(storage, {})
+        return (user for node in viewers for user in node.users if user not in viewers)
 
 
 def _arguments(node: Node, first: int = 0) -> list[Node]:
