@@ -57,6 +57,20 @@ def _row(lowering: Lowering, item: object) -> Tensor | None:
 def _normalize(
     lowering: Lowering, node: Node, shape: Any, weight: object, bias: object, eps: float, centers: bool
 ) -> Tensor:
+    """Emits a norm over the last dimensions of the first argument of a node.
+
+    Args:
+        lowering: the steps emitted so far.
+        node: the norm.
+        shape: the sizes of the normalized dimensions.
+        weight: a constant factor for each element of a row; None for 1.
+        bias: a constant summand for each element of a row; None for 0.
+        eps: the number that is added to the variance, or to the mean of the squares.
+        centers: whether the mean is subtracted (layer norm), or not (RMS norm).
+
+    Returns:
+        The result, with the sizes of the argument.
+    """
     source, target = rows_of(
         lowering, node, lowering.with_inner(lowering.tensor(node.args[0]), -1, node), len(shape)
     )
@@ -119,6 +133,20 @@ def instance_norm(lowering: Lowering, node: Node) -> None:
 def _group_norm(
     lowering: Lowering, node: Node, source: object, weight: object, bias: object, groups: int, eps: float
 ) -> Tensor:
+    """Emits a group norm, as `native_group_norm` describes it.
+
+    Args:
+        lowering: the steps emitted so far.
+        node: the norm.
+        source: the input [n, c, ...].
+        weight: a constant factor for each channel; None for 1.
+        bias: a constant summand for each channel; None for 0.
+        groups: the number of groups of channels.
+        eps: the number that is added to the variance.
+
+    Returns:
+        The result, with the sizes of the input.
+    """
     image = _as_image(lowering.tensor(source))
     if image is not None:
         return _scale_groups(lowering, node, source, image, weight, bias, groups, eps)
@@ -132,8 +160,8 @@ def _group_norm(
     assert target is not None
     lowering.emit(Normalize(input=flat, output=target, length=int(row), epsilon=eps), node)
     shape = (-1, *(1,) * (x.rank - 2))
-    for function, given in ((BinaryFunction.MUL, weight), (BinaryFunction.ADD, bias)):
-        data = lowering.constant_value(given)
+    for function, operand in ((BinaryFunction.MUL, weight), (BinaryFunction.ADD, bias)):
+        data = lowering.constant_value(operand)
         if data is None:
             continue
         chain = ChainBuilder(lowering, node, sizes)
@@ -165,6 +193,10 @@ def _scale_groups(
     groups: int,
     eps: float,
 ) -> Tensor:
+    """Emits a group norm of channels-last memory: a scale and a shift for each channel, and a chain.
+
+    The arguments are those of `_group_norm`. `image` is the input as a view [n, h, w, c].
+    """
     x = lowering.tensor(source)
     scale, shift = (lowering.new((x.sizes[0], x.sizes[1])) for _ in range(2))
     step = GroupNormStatistics(

@@ -108,7 +108,7 @@ def _quantize(
             else function.table(old, params, constants)
         )
         out = lowering.new(raw.sizes, order_of(lowering, raw), torch.int8)
-        lowering.set(node, lowering.mapped(raw, table, out, node))
+        lowering.set(node, lowering.look_up(raw, table, out, node))
         return
     x = lowering.tensor(source)
     channels_last = x.rank == 4 and any(is_op(u, *_OVER_IMAGES) for user in node.users for u in user.users)
@@ -443,12 +443,13 @@ def _add_to(lowering: QuantizedLowering, node: Node, source: Node, other: Node) 
     ):
         return False
     step, product_of_int8 = found
-    own, others = lowering.quant_params[source], lowering.quant_params[other]
-    if product_of_int8.result is None or not own.same_mapping(product_of_int8.result):
+    source_params, other_params = lowering.quant_params[source], lowering.quant_params[other]
+    if product_of_int8.result is None or not source_params.same_mapping(product_of_int8.result):
         return False
-    factors = (own.scale / quantization.params.scale, others.scale / quantization.params.scale)
+    scale = quantization.params.scale
+    factors = (source_params.scale / scale, other_params.scale / scale)
     out = product_of_int8.output
-    product_of_int8.sum = ResidualSum(others.zero_point, factors, quantization.params)
+    product_of_int8.sum = ResidualSum(other_params.zero_point, factors, quantization.params)
     product_of_int8.residual = replace(out, storage=y.storage, offset=y.offset + out.offset - x.offset)
     lowering.drop(step)
     lowering.append(step, node)

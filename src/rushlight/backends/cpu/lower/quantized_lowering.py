@@ -169,7 +169,7 @@ class QuantizedLowering(Lowering):
 
     # ---- Steps ----
 
-    def mapped(self, tensor: Tensor, table: torch.Tensor, out: Tensor, node: Node) -> Tensor:
+    def look_up(self, tensor: Tensor, table: torch.Tensor, out: Tensor, node: Node) -> Tensor:
         """Emits a step that writes table[value + 128] into `out` for each value of `tensor`.
 
         Returns:
@@ -187,13 +187,13 @@ class QuantizedLowering(Lowering):
             return tensor
         if tensor not in self._signed:
             out = self.new(tensor.sizes, order_of(self, tensor), torch.int8)
-            self._signed[tensor] = self.mapped(tensor, _FLIPPED, out, node)
+            self._signed[tensor] = self.look_up(tensor, _FLIPPED, out, node)
         return self._signed[tensor]
 
     def unsigned(self, tensor: Tensor, node: Node) -> Tensor:
         """Returns an int8 tensor plus 128, as uint8."""
         out = self.new(tensor.sizes, order_of(self, tensor), torch.uint8)
-        return self.mapped(tensor, _FLIPPED, out, node)
+        return self.look_up(tensor, _FLIPPED, out, node)
 
     def requantized(
         self, tensor: Tensor, old: QuantParams, new: QuantParams, out: Tensor, node: Node
@@ -202,7 +202,7 @@ class QuantizedLowering(Lowering):
         if old.same_mapping(new) and new.quant_min <= old.quant_min and old.quant_max <= new.quant_max:
             self.copy(tensor, out, node)
         else:
-            self.mapped(tensor, new.quantize(old.dequantize(INT8_VALUES)), out, node)
+            self.look_up(tensor, new.quantize(old.dequantize(INT8_VALUES)), out, node)
 
     def quantized_rows(
         self, tensor: Tensor, dynamic: DynamicParams, node: Node

@@ -86,8 +86,8 @@ def recurrent(lowering: Lowering, node: Node) -> None:
         if index % directions == 0:
             inputs = x
             x = _new_output(lowering, steps, batch, directions * hidden, bool(batch_first))
-        given = parameters[index * each : (index + 1) * each]
-        layer = _Layer(*given, *[None] * (4 - each))
+        tensors = parameters[index * each : (index + 1) * each]
+        layer = _Layer(*tensors, *[None] * (4 - each))
         begin = [None if start is None else start.select(0, index) for start in starts]
         out = x.narrow(2, index % directions * hidden, hidden)
         ends = [tensor.select(0, index) for tensor in last]
@@ -119,6 +119,18 @@ def _direction(
     ends: list[Tensor],
     is_backward: bool,
 ) -> None:
+    """Emits one direction of one layer.
+
+    Args:
+        lowering: the steps emitted so far.
+        node: the LSTM or GRU.
+        layer: the weights and biases.
+        inputs: the inputs of all time steps, [time, batch, k].
+        begin: the initial state and the initial cell state, [batch, hidden]; None for zeros.
+        out: the states of all time steps, [time, batch, hidden].
+        ends: the last state, and the last cell state of an LSTM, [batch, hidden].
+        is_backward: whether the layer runs from the last time step to the first.
+    """
     is_gru = len(ends) == 1
     gates = 3 if is_gru else 4
     bias, state_bias = (None if b is None else _in_blocks(b, gates) for b in _biases(layer, is_gru))

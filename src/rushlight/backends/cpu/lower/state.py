@@ -150,8 +150,8 @@ _NOT_SLICES = "its indices differ within a slice"
 def check_index_put(node: Node, constants: Constants) -> str | None:
     """Refuses the node unless it has exactly one index, int64 [n]. It may add only in float32."""
     arguments: Any = node.args
-    given = [item for item in arguments[1] if item is not None]
-    if len(given) != 1 or rank_of(given[0]) != 1 or dtype_of(given[0]) is not torch.int64:
+    indices = [item for item in arguments[1] if item is not None]
+    if len(indices) != 1 or rank_of(indices[0]) != 1 or dtype_of(indices[0]) is not torch.int64:
         return _NOT_A_ROW
     if argument(node, 3, False) and dtype_of(arguments[0]) is not torch.float32:
         return _NOT_FLOAT32

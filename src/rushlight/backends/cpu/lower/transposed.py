@@ -219,16 +219,8 @@ def transpose_images(
         if rows <= y.begin:
             continue
         for x in across:
-            parts = [
-                taps_of(
-                    taps_of(grouped, 2, y.begin, y, *_of(stride, padding, 0)),
-                    3,
-                    r,
-                    x,
-                    *_of(stride, padding, 1),
-                )
-                for r in range(x.begin, x.end)
-            ]
+            row_taps = taps_of(grouped, 2, y.begin, y, stride[0], padding[0])
+            parts = [taps_of(row_taps, 3, r, x, stride[1], padding[1]) for r in range(x.begin, x.end)]
             side_by_side = lines.reshape((count, lines.sizes[1], per_line, stride[1] * outputs))
             assert side_by_side is not None
             out = side_by_side.narrow(3, x.begin * outputs, len(parts) * outputs)
@@ -254,10 +246,6 @@ def _is_concatenated(node: Node, outputs: int, target: Target) -> bool:
     """Returns whether the result is concatenated with other channels, and computed in its place there."""
     concatenations = [user for user in node.users if aten_op(user.target) is torch.ops.aten.cat.default]
     return any(argument(user, 1, 0) == 1 for user in concatenations) and outputs >= 2 * target.vector
-
-
-def _of(stride: tuple[int, int], padding: tuple[int, int], axis: int) -> tuple[int, int]:
-    return stride[axis], padding[axis]
 
 
 def _cheapest(parts: list[Phases], rows: int, depth: int, outputs: int, target: Target) -> list[Phases]:

@@ -114,6 +114,17 @@ class _VolumeConvolution:
         padding: tuple[int, int],
         dilation: tuple[int, int],
     ) -> None:
+        """Emits a convolution of images.
+
+        Args:
+            images: inputs [n, h, w, c] with consecutive channels.
+            output: the result [n, h, w, outputs].
+            weight: [outputs, c of a group, h, w].
+            bias: [outputs], or None.
+            stride: (height, width).
+            padding: (height, width).
+            dilation: (height, width).
+        """
         step = Convolution(
             input=images[0],
             more=images[1:],

@@ -233,10 +233,10 @@ class _Norm:
     def _has_axis(self, axes: Any, x: object) -> bool:
         """Returns whether `axes` is the one dimension of the norm."""
         rank = rank_of(x)
-        given = [axes] if isinstance(axes, int) else list(axes or ())
-        if len(given) != 1 or rank < 1 or self.axis not in (None, given[0] % rank):
+        dims = [axes] if isinstance(axes, int) else list(axes or ())
+        if len(dims) != 1 or rank < 1 or self.axis not in (None, dims[0] % rank):
             return False
-        self.axis = given[0] % rank
+        self.axis = dims[0] % rank
         return True
 
     def _is_square(self, item: object, root: object) -> bool:

@@ -83,10 +83,10 @@ def merge_groups(weight: torch.Tensor, groups: int, count: int) -> torch.Tensor:
     if count == 1:
         return weight
     outputs, channels, height, width = weight.shape
-    given = weight.view(groups // count, count, outputs // groups, channels, height, width)
+    source = weight.view(groups // count, count, outputs // groups, channels, height, width)
     merged = weight.new_zeros(groups // count, count, outputs // groups, count, channels, height, width)
     for i in range(count):
-        merged[:, i, :, i] = given[:, i]
+        merged[:, i, :, i] = source[:, i]
     return merged.view(outputs, count * channels, height, width)
 
 
