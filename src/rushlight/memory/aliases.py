@@ -101,11 +101,11 @@ class Aliases:
             if self.alias_sets.of(move.value) in reached and result not in reached:
                 reached.append(result)
         low = alias_set.offsets[spec]
-        for of in reached:
-            for member, start in of.offsets.items():
+        for other in reached:
+            for member, start in other.offsets.items():
                 # The offset of a moved value inside its result is unknown.
-                apart = start + member.nbytes() <= low or low + spec.nbytes() <= start
-                if of is not alias_set or not apart:
+                is_disjoint = start + member.nbytes() <= low or low + spec.nbytes() <= start
+                if other is not alias_set or not is_disjoint:
                     yield from self._all_accesses().get(member, ())
 
     def _all_accesses(self) -> dict[TensorSpec, list[Access]]:
@@ -140,9 +140,11 @@ class Aliases:
         alias set of `source` before it writes element i of the result.
         """
         alias_set = self.alias_sets.of(source)
-        for name, given in readings(node):
-            for spec in meta.tensor_specs(given):
-                if alias_set in self.alias_sets_of(spec) and not reads_in_step(node, name, given, result):
+        for name, argument_node in readings(node):
+            for spec in meta.tensor_specs(argument_node):
+                if alias_set not in self.alias_sets_of(spec):
+                    continue
+                if not reads_in_step(node, name, argument_node, result):
                     return False
         return True
 
@@ -198,6 +200,22 @@ def state_inputs(signature: ExportGraphSignature) -> set[str]:
 
 
 class _Analysis:
+    """The alias analysis of one program, which `find_aliases` runs.
+
+    Args:
+        graph_module: the graph.
+        signature: its signature, or None.
+        ownership: the kinds of tensors that the plan places.
+        alignment: the alignment of alias sets, in bytes.
+
+    Attributes:
+        result: the alias sets and accesses that were found so far.
+        alias_sets: the alias sets of the result.
+        branches: the branches of `cond` nodes, which `merge_branches` visits after all other nodes.
+        constants: the names of the placeholders of stored tensors that the program does not change.
+        mutated: the names of the placeholders of buffers and parameters that the program writes or trains.
+    """
+
     def __init__(
         self,
         graph_module: GraphModule,
@@ -222,6 +240,7 @@ class _Analysis:
             } - self.mutated
 
     def visit(self, step: Step) -> None:
+        """Records the accesses of a step, and joins the alias sets of tensors that share bytes."""
         node = step.node
         if node.op == "placeholder":
             if step.depth == 0:
@@ -255,8 +274,8 @@ class _Analysis:
                 continue
             for spec in meta.tensor_specs(value):
                 alias_set = self._touch(spec, step.end)
-                own = alias_set.owner is Owner.PLAN and not alias_set.state
-                if step.depth == 0 and own and not self.ownership.outputs:
+                is_planned = alias_set.owner is Owner.PLAN and not alias_set.state
+                if step.depth == 0 and is_planned and not self.ownership.outputs:
                     alias_set.owner = Owner.CALLER
 
     def _call(self, step: Step) -> None:
@@ -309,8 +328,8 @@ class _Analysis:
             return
         written: list[TensorSpec] = []
         for name in written_names(op):
-            given = argument(op, node, name)
-            for item in given if isinstance(given, (list, tuple)) else (given,):
+            value = argument(op, node, name)
+            for item in value if isinstance(value, (list, tuple)) else (value,):
                 written.extend(_specs(item))
         for spec, target in zip(specs, written, strict=False):
             if spec is not target:

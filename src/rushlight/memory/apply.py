@@ -117,13 +117,7 @@ def plan_memory(
         PlanError: the planning problem has no valid plan, or the plan of the planner is wrong.
     """
     options = options or PlanOptions()
-    method = read_problem(graph_module, signature, options)
-    least, found = least_bytes(method), None
-    if options.reorder and sum(lower_bound(method.problem).values()) > least:
-        found = _plan_reordered(graph_module, signature, options, method)
-    if found is None:
-        found = method, _plan(method, options), 0
-    method, plan, moved = found
+    method, plan, moved = _plan_in_best_order(graph_module, signature, options)
     capacities = None
     if options.memories:
         capacities = {m.id: sys.maxsize if m.size is None else m.size for m in options.memories}
@@ -140,6 +134,22 @@ def plan_memory(
         for traffic in [sum(method.traffic[b.id] for b in method.problem.buffers if b.mem_id == use.mem_id)]
     )
     return replace(report, memories=uses, moved=moved, least=least_bytes(method))
+
+
+def _plan_in_best_order(
+    graph_module: GraphModule, signature: ExportGraphSignature | None, options: PlanOptions
+) -> tuple[MethodProblem, Plan, int]:
+    """Plans a method. Reorders its nodes first if the options allow this and if it lowers the peak.
+
+    Returns:
+        The problem, its plan and the number of moved nodes.
+    """
+    method = read_problem(graph_module, signature, options)
+    if options.reorder and sum(lower_bound(method.problem).values()) > least_bytes(method):
+        reordered = _plan_reordered(graph_module, signature, options, method)
+        if reordered is not None:
+            return reordered
+    return method, _plan(method, options), 0
 
 
 def _plan(method: MethodProblem, options: PlanOptions) -> Plan:
@@ -176,9 +186,15 @@ def _plan_reordered(
     graph_module: GraphModule,
     signature: ExportGraphSignature | None,
     options: PlanOptions,
-    given: MethodProblem,
+    unordered: MethodProblem,
 ) -> tuple[MethodProblem, Plan, int] | None:
     """Reorders the nodes if this lowers the peak.
+
+    Args:
+        graph_module: the graph, whose nodes are reordered.
+        signature: its signature.
+        options: the options.
+        unordered: the planning problem of the graph in its present order.
 
     Returns:
         The new problem, its plan and the number of moved nodes; None if the nodes keep their order.
@@ -188,13 +204,13 @@ def _plan_reordered(
     if before is None:
         return None
     method = read_problem(graph_module, signature, options)
-    bound = sum(lower_bound(given.problem).values())
+    bound = sum(lower_bound(unordered.problem).values())
     if sum(lower_bound(method.problem).values()) < bound:
         plan = _plan(method, options)
         peak = sum(plan.peaks(method.problem).values())
         # With several memories, a smaller live set leaves space for more tensors in the cheap memories.
         better = peak < bound or bool(options.memories)
-        if better or peak < sum(_plan(given, options).peaks(given.problem).values()):
+        if better or peak < sum(_plan(unordered, options).peaks(unordered.problem).values()):
             moved = sum(old is not new for old, new in zip(before, graph_module.graph.nodes, strict=True))
             return method, plan, moved
     restore_order(graph_module, before)
@@ -202,7 +218,11 @@ def _plan_reordered(
 
 
 def least_bytes(method: MethodProblem) -> int:
-    """Returns the largest number of bytes that one node needs for its arguments and results."""
+    """Returns a lower bound of the peak for any order of the nodes.
+
+    The bound is the largest number of bytes that one node needs for its arguments and results, plus the bytes
+    of the mutable buffers, which are always alive.
+    """
     least = 0
     always = sum(s.size for s in method.alias_sets if s.state)
     for step in method.aliases.timeline.steps:

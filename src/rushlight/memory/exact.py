@@ -1,9 +1,8 @@
 """The exact planner: first fit, then a search for the smallest peak, which ends early at a limit.
 
-The search is native code (`runtime/python/offset_search.cpp` and `capacity_search.cpp`), which visits
-about 100,000 states per second.
-This module converts a problem for the search: it divides sizes by a common unit, and combines steps to
-sections.
+The search is native code (`runtime/python/offset_search.cpp` and `capacity_search.cpp`), which visits about
+100,000 states per second. This module converts a problem for the search: it divides sizes by a common unit,
+and combines steps to sections.
 """
 
 from __future__ import annotations

@@ -100,8 +100,8 @@ def in_place_sources(node: Node) -> list[Node]:
     op = aten_op(node.target)
     if op is None or node.op != "call_function":
         return []
-    given = [argument(op, node, name) for name in _row(op)[0].sources]
-    return [source for source in given if isinstance(source, Node)]
+    sources = [argument(op, node, name) for name in _row(op)[0].sources]
+    return [source for source in sources if isinstance(source, Node)]
 
 
 def readings(node: Node) -> list[tuple[str, Node]]:

@@ -256,7 +256,22 @@ class MemoryPlanningPass(PassBase):
         graph_module: GraphModule,
         signature: ExportGraphSignature | None,
     ) -> list[int]:
-        """Runs an algorithm for each device, with memory ids from 1. Returns the bytes of each memory."""
+        """Runs an algorithm for each device.
+
+        An algorithm plans for one device, and numbers its memories from 1. The memories of the second device
+        then follow those of the first one, and so on.
+
+        Args:
+            algorithm: the algorithm, which writes memory ids and offsets into the specs.
+            specs: a spec for each alias set. If there are several devices, their specs have different memory
+                ids.
+            method: the planning problem. Its devices are replaced by those of the new memories.
+            graph_module: the graph, for the algorithm.
+            signature: its signature, for the algorithm.
+
+        Returns:
+            The size of each memory in bytes, by memory id; entry 0 is unused.
+        """
         groups: dict[int | None, list[TensorSpec]] = {None: specs}
         if method.devices:
             groups = {}

@@ -9,6 +9,7 @@ the model also keep their order, because the developer tools distinguish them by
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 
 import torch
 from torch.export.graph_signature import ExportGraphSignature
@@ -74,9 +75,9 @@ def _apply(graph_module: GraphModule, calls: list[Node]) -> None:
                 seen.add(source)
                 moved.append(source)
         moved.append(node)
-    own = {*moved}
-    first = [n for n in graph_module.graph.nodes if n not in own and n.op != "output"]
-    _move(graph_module.graph, [*first, *moved, graph_module.graph.output_node()])
+    reordered = set(moved)
+    others = [n for n in graph_module.graph.nodes if n not in reordered and n.op != "output"]
+    _move(graph_module.graph, [*others, *moved, graph_module.graph.output_node()])
     graph_module.recompile()
 
 
@@ -88,7 +89,18 @@ def _move(graph: Graph, nodes: list[Node]) -> None:
 
 
 class _Reader:
-    """Converts a graph to tasks: each call is a task, and each planned alias set is a value."""
+    """Converts a graph to tasks: each call is a task, and each planned alias set is a value.
+
+    Args:
+        graph_module: a graph of out variants with specs.
+        aliases: its alias analysis.
+
+    Attributes:
+        nodes: the node of each task.
+        tasks: the tasks, in the order of the graph.
+        sizes: the size of each value, in bytes.
+        kept: the values that outputs contain.
+    """
 
     def __init__(self, graph_module: GraphModule, aliases: Aliases) -> None:
         self.aliases = aliases
@@ -96,57 +108,71 @@ class _Reader:
         self.tasks: list[Task] = []
         self.sizes: list[int] = []
         self.kept: list[int] = []
-        self._value: dict[int, int] = {}
-        made: set[int] = set()
-        place: dict[Node, int] = {}
-        writer: dict[int, int] = {}  # by alias set: the last task that writes it
-        readers: dict[int, list[int]] = {}  # by alias set: the tasks that read it since the last write
-        ordered = -1  # the last task that keeps its order
-        # by debug handle and operator: the last task
-        last_equal: dict[tuple[str, str], int] = {}
-        for value in (n for n in graph_module.graph.nodes if n.op in ("placeholder", "get_attr")):
-            made.update(v for s in self._sets(value) if (v := self._planned(s)) is not None)
-        for step in self._calls(graph_module):
-            node, index = step.node, len(self.nodes)
-            after = {place[source] for source in node.all_input_nodes if source in place}
-            written = self._written(node)
-            accessed = {id(s): s for source in node.all_input_nodes for s in self._sets(source)}
-            accessed |= {id(s): s for s in self._sets(node)} | {id(s): s for s in written}
-            for key in accessed:
-                if key in writer:
-                    after.add(writer[key])
-            for key in {id(s) for s in written}:
-                after.update(readers.pop(key, ()))
-                writer[key] = index
-            for key in accessed:
-                readers.setdefault(key, []).append(index)
-            if _keeps_order(step):
-                if ordered >= 0:
-                    after.add(ordered)
-                ordered = index
-            handle = meta.get_debug_handle(node)
-            if handle is not None:
-                origin = (str(handle), str(node.target))
-                if origin in last_equal:
-                    after.add(last_equal[origin])
-                last_equal[origin] = index
-            values = [v for s in accessed.values() if (v := self._planned(s)) is not None]
-            new = [v for v in values if v not in made]
-            made.update(new)
-            self.tasks.append(Task(frozenset(after - {index}), tuple(new), tuple(values)))
-            self.nodes.append(node)
-            place[node] = index
-        for value in pytree.tree_leaves(graph_module.graph.output_node().args):
-            if isinstance(value, Node):
-                self.kept += [v for s in self._sets(value) if (v := self._planned(s)) is not None]
+        self._value: dict[int, int] = {}  # by id of the alias set
+        self._made: set[int] = set()  # the values that exist before the next task
+        self._task: dict[Node, int] = {}
+        self._writer: dict[int, int] = {}  # by id of the alias set: the last task that writes it
+        # By id of the alias set: the tasks that read it since the last write.
+        self._readers: dict[int, list[int]] = {}
+        self._last_ordered: int | None = None  # the last task that keeps its order
+        # By debug handle and operator: the last task.
+        self._last_equal: dict[tuple[str, str], int] = {}
+        for node in graph_module.graph.nodes:
+            if node.op in ("placeholder", "get_attr"):
+                self._made.update(self._values(self._sets(node)))
+        for step in aliases.timeline.steps:
+            if step.depth == 0 and _is_task(step.node):
+                self._add_task(step)
+        for output in pytree.tree_leaves(graph_module.graph.output_node().args):
+            if isinstance(output, Node):
+                self.kept += self._values(self._sets(output))
 
-    @staticmethod
-    def _is_task(node: Node) -> bool:
-        return node.op == "call_function" and node.target is not memory_ops.alloc
+    def _add_task(self, step: Step) -> None:
+        """Adds the task of a call, and all tasks that must come before it."""
+        node, index = step.node, len(self.nodes)
+        written = self._written(node)
+        accessed = {id(s): s for source in node.all_input_nodes for s in self._sets(source)}
+        accessed |= {id(s): s for s in self._sets(node)} | {id(s): s for s in written}
+        before = {self._task[source] for source in node.all_input_nodes if source in self._task}
+        before |= self._tasks_with_conflicts(index, accessed, {id(s) for s in written})
+        before |= self._tasks_in_fixed_order(index, step)
+        values = self._values(accessed.values())
+        new = [value for value in values if value not in self._made]
+        self._made.update(new)
+        self.tasks.append(Task(frozenset(before - {index}), tuple(new), tuple(values)))
+        self.nodes.append(node)
+        self._task[node] = index
 
-    def _calls(self, graph_module: GraphModule) -> list[Step]:
-        steps = (step for step in self.aliases.timeline.steps if step.depth == 0)
-        return [step for step in steps if self._is_task(step.node)]
+    def _tasks_with_conflicts(self, index: int, accessed: Iterable[int], written: set[int]) -> set[int]:
+        """Returns the earlier tasks whose accesses must come before the accesses of a task.
+
+        Args:
+            index: the task.
+            accessed: the ids of the alias sets that the task reads or writes.
+            written: the ids of the alias sets that the task writes.
+        """
+        before = {self._writer[key] for key in accessed if key in self._writer}
+        for key in written:
+            before.update(self._readers.pop(key, ()))
+            self._writer[key] = index
+        for key in accessed:
+            self._readers.setdefault(key, []).append(index)
+        return before
+
+    def _tasks_in_fixed_order(self, index: int, step: Step) -> set[int]:
+        """Returns the earlier tasks that keep their order relative to the task of a step."""
+        before: set[int] = set()
+        if _keeps_order(step):
+            if self._last_ordered is not None:
+                before.add(self._last_ordered)
+            self._last_ordered = index
+        handle = meta.get_debug_handle(step.node)
+        if handle is not None:
+            origin = (str(handle), str(step.node.target))
+            if origin in self._last_equal:
+                before.add(self._last_equal[origin])
+            self._last_equal[origin] = index
+        return before
 
     def _sets(self, node: Node) -> list[AliasSet]:
         return [s for spec in meta.tensor_specs(node) for s in self.aliases.alias_sets_of(spec)]
@@ -158,18 +184,24 @@ class _Reader:
         op = aten_op(node.target)
         if op is None:
             return self._sets(node) + [s for source in node.all_input_nodes for s in self._sets(source)]
-        given = [argument(op, node, name) for name in written_names(op)]
-        targets = [n for n in pytree.tree_leaves(given) if isinstance(n, Node)]
+        arguments = [argument(op, node, name) for name in written_names(op)]
+        targets = [n for n in pytree.tree_leaves(arguments) if isinstance(n, Node)]
         return [s for target in (*targets, node) for s in self._sets(target)]
 
-    def _planned(self, alias_set: AliasSet) -> int | None:
-        """Returns the value of an alias set; None if the plan does not place it, or if it is always alive."""
-        if alias_set.owner is not Owner.PLAN or alias_set.state:
-            return None
-        value = self._value.setdefault(id(alias_set), len(self.sizes))
-        if value == len(self.sizes):
-            self.sizes.append(alias_set.size)
-        return value
+    def _values(self, alias_sets: Iterable[AliasSet]) -> list[int]:
+        """Returns the values of the alias sets that the plan places and that are not always alive."""
+        values = []
+        for alias_set in alias_sets:
+            if alias_set.owner is Owner.PLAN and not alias_set.state:
+                value = self._value.setdefault(id(alias_set), len(self.sizes))
+                if value == len(self.sizes):
+                    self.sizes.append(alias_set.size)
+                values.append(value)
+        return values
+
+
+def _is_task(node: Node) -> bool:
+    return node.op == "call_function" and node.target is not memory_ops.alloc
 
 
 def _is_getitem(node: Node) -> bool:

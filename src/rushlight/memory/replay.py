@@ -98,6 +98,7 @@ class _Bytes:
         return other
 
     def write(self, low: int, high: int, value: Value | None) -> None:
+        """Sets the content of the bytes [low, high)."""
         first = bisect_left(self.starts, low)
         after = bisect_right(self.starts, high)
         starts, values = [low], [value]
@@ -109,7 +110,7 @@ class _Bytes:
         self.starts[first:after] = starts
         self.values[first:after] = values
 
-    def other_than(self, low: int, high: int, value: Value) -> tuple[int, Value | None] | None:
+    def first_mismatch(self, low: int, high: int, value: Value) -> tuple[int, Value | None] | None:
         """Returns the first byte of [low, high) without the value, and the value that this byte contains."""
         at = bisect_right(self.starts, low) - 1
         while at < len(self.starts) and self.starts[at] < high:
@@ -128,6 +129,7 @@ class _Memories:
         self._written: list[list[Place]] = []
 
     def write(self, place: Place, value: Value | None) -> None:
+        """Sets the content of a place; None means that no node may read the place afterwards."""
         if place.low == place.high:
             return
         memory = self._bytes.get(place.memory)
@@ -139,16 +141,18 @@ class _Memories:
             written.append(place)
         memory.write(place.low, place.high, value)
 
-    def other_than(self, held: Held) -> tuple[int, Value | None] | None:
+    def first_mismatch(self, held: Held) -> tuple[int, Value | None] | None:
+        """Returns the first byte of a place without the expected value, and the value that it contains."""
         place, value = held
         if place.low == place.high:
             return None
         memory = self._bytes.get(place.memory)
         if memory is None:
             return place.low, None
-        return memory.other_than(place.low, place.high, value)
+        return memory.first_mismatch(place.low, place.high, value)
 
     def begin_branch(self) -> None:
+        """Starts to record writes, so that `end_branch` can undo them. Branches may be nested."""
         self._before.append({})
         self._written.append([])
 
@@ -159,12 +163,29 @@ class _Memories:
 
 
 class _Replay:
+    """The symbolic execution of one program.
+
+    The methods named after nodes (`call`, `operator`, `cond`, ...) execute a node: they check the values that
+    it reads, and write its results to their places. All methods named `check_...` raise PlanError if the plan
+    is wrong.
+
+    Args:
+        graph_module: the planned graph.
+        signature: its signature, or None.
+
+    Attributes:
+        memories: the contents of all memories.
+        places: the places of tensors that are known so far, by spec.
+        tensors: the tensors of executed nodes. A node with several results has a list, with None for each
+            result that is not a tensor.
+        fixed: the memories that the program must not change.
+    """
+
     def __init__(self, graph_module: GraphModule, signature: ExportGraphSignature | None) -> None:
         self.graph_module = graph_module
         self.signature = signature
         self.memories = _Memories()
         self.places: dict[TensorSpec, Place] = {}
-        # By node: a tensor, or a list with None for each item that is not a tensor.
         self.tensors: dict[Node, Tensor | list[Tensor | None]] = {}
         self.fixed: set[Hashable] = set()
 
@@ -180,7 +201,7 @@ class _Replay:
                 continue
             (spec,) = meta.tensor_specs(owner)
             for tensor in self.tensors_of(leaf):
-                self.read((Held(self.place(spec), held.value) for held in tensor), output, owner.name)
+                self.check_read((Held(self.place(spec), held.value) for held in tensor), output, owner.name)
 
     def start(self, node: Node, changes: bool) -> None:
         """Sets the values of inputs, buffers and constants at the start of the program."""
@@ -201,10 +222,11 @@ class _Replay:
                 self.call(node)
         output = module.graph.output_node()
         leaves = pytree.tree_leaves(output.args)
-        self.read_all(leaves, output)
+        self.check_reads(leaves, output)
         return [next(iter(self.tensors_of(leaf)), None) for leaf in leaves]
 
     def call(self, node: Node) -> None:
+        """Executes a node that calls a function."""
         target = node.target
         if target is memory_ops.alloc:
             return
@@ -230,6 +252,7 @@ class _Replay:
             self.set(node, [tensors[index]])
 
     def view(self, node: Node) -> None:
+        """Executes a view: the result has the place and the value of its base."""
         self.check_written(node.args[0], node)
         (tensor,) = self.tensors_of(node.args[0])
         self.set(node, [self.viewed(meta.get_spec(node), tensor, node)])
@@ -246,35 +269,35 @@ class _Replay:
         even if the upper bounds of dynamic shapes are rounded.
         """
         if spec.nbytes() and spec.mem_id is not None and spec.mem_offset is not None:
-            own = self.place(spec)
+            planned = self.place(spec)
             for place, _ in tensor:
                 size = place.high - place.low
-                same_size = spec.is_dynamic_shape_tensor or own.high - own.low == size
-                if own[:2] != place[:2] or not same_size:
+                same_size = spec.is_dynamic_shape_tensor or planned.high - planned.low == size
+                if planned[:2] != place[:2] or not same_size:
                     raise PlanError(
-                        f"{node.name} is planned at {_text(own)}, but its bytes are {_text(place)}"
+                        f"{node.name} is planned at {_text(planned)}, but its bytes are {_text(place)}"
                     )
         return tensor
 
     def operator(self, node: Node) -> None:
         """Executes an operator or a delegate call: reads the arguments, then writes the results."""
         op = aten_op(node.target)
-        given = readings(node)
-        for _, source in given:
+        arguments = readings(node)
+        for _, source in arguments:
             self.check_written(source, node)
             for tensor in self.tensors_of(source):
-                self.read(tensor, node, source.name)
+                self.check_read(tensor, node, source.name)
         targets: list[Node] = [] if op is None else _written(op, node)
         copies = op is not None and op._schema.name == _WRITE_BACK
         # A custom operator may change a tensor in place. The tensor then keeps its Value object.
-        own = [target for target in targets if target.target is memory_ops.alloc]
-        changed = [] if copies else [t for t in targets if t in self.tensors and t not in own]
-        self.read_all(changed, node)
+        allocations = [target for target in targets if target.target is memory_ops.alloc]
+        changed = [] if copies else [t for t in targets if t in self.tensors and t not in allocations]
+        self.check_reads(changed, node)
         specs = _leaves(meta.get_spec(node))
         places = [self.place(spec) for target in targets for spec in meta.tensor_specs(target)]
         computed = [spec for spec in specs if spec is not None]
         places += [self.place(spec) for spec in computed[len(places) :]]
-        self.may_write(node, given, places, specs[0] if specs else None)
+        self.check_writes(node, arguments, places, specs[0] if specs else None)
         results: list[Tensor | None] = []
         if changed:
             results += [tensor for target in changed for tensor in self.tensors_of(target)]
@@ -284,28 +307,36 @@ class _Replay:
         self.set(node, [None if spec is None else next(rest, None) for spec in specs])
         # A list of results is represented by the list of allocations to which it is written.
         rest = iter(results)
-        for target in own:
+        for target in allocations:
             self.set(target, [next(rest, None) for _ in meta.tensor_specs(target)])
 
-    def may_write(
-        self, node: Node, given: list[tuple[str, Node]], places: list[Place], result: TensorSpec | None
+    def check_writes(
+        self, node: Node, arguments: list[tuple[str, Node]], places: list[Place], result: TensorSpec | None
     ) -> None:
-        """Raises PlanError if a result overlaps a constant, another result or an input of the node."""
+        """Checks that no result overlaps a constant, another result or an input of the node.
+
+        Args:
+            node: the node that writes the results.
+            arguments: the name and the node of each argument that the node reads.
+            places: the places of the results.
+            result: the spec of the first result, which an operator may compute in place; None if there is
+                no result.
+        """
         for index, place in enumerate(places):
             if place.memory in self.fixed:
                 raise PlanError(f"{node.name} writes into {_text(place)}, which the program must not change")
             if any(place.overlaps(other) for other in places[:index]):
                 raise PlanError(f"{node.name} writes two results into {_text(place)}")
-            for name, source in given:
+            for name, source in arguments:
                 if not self.overlaps(source, place):
                     continue
-                if index or result is None or not self.in_step(node, name, source, result, place):
+                if index or result is None or not self.is_read_in_step(node, name, source, result, place):
                     raise PlanError(
                         f"{node.name} ({node.target}) writes its result over {source.name} "
                         f"at {_text(place)}, but may read this input later"
                     )
 
-    def in_step(self, node: Node, name: str, source: Node, result: TensorSpec, place: Place) -> bool:
+    def is_read_in_step(self, node: Node, name: str, source: Node, result: TensorSpec, place: Place) -> bool:
         """Whether an argument has the place of the first result, and the node reads it element by element."""
         helds = (held for tensor in self.tensors_of(source) for held in tensor)
         exact = all(held.place.low == place.low for held in helds if held.place.overlaps(place))
@@ -315,6 +346,7 @@ class _Replay:
         return exact and reads_in_step(node, name, source, result)
 
     def control_flow(self, node: Node) -> None:
+        """Executes a `cond`, `while_loop`, `map` or `scan` node."""
         if node.target is COND:
             self.cond(node)
         elif node.target is WHILE_LOOP:
@@ -330,7 +362,7 @@ class _Replay:
 
         Afterwards, the bytes that a branch has written contain a result of the node, or no value.
         """
-        self.read_all([node.args[0]], node)
+        self.check_reads([node.args[0]], node)
         written: list[Place] = []
         made: dict[Place, Value] = {}
         outcomes: list[list[Tensor | None]] = []
@@ -361,18 +393,27 @@ class _Replay:
         self.body(condition)
         self.bind(body, [*carried, *captured])
         carried = self.assign(node, self.body(body), places)
-        self.still_there(node, captured)
+        self.check_unchanged(node, captured)
         self.set(node, carried)
 
     def iterate(self, node: Node, firsts: list[Tensor | None], at: int) -> None:
-        """Executes one iteration of a map or scan over argument `at`. Argument `at + 1` is captured."""
+        """Executes one iteration of a map or scan.
+
+        All values that a second iteration reads must then still be in place.
+
+        Args:
+            node: the map or scan node.
+            firsts: the initial values of the carried tensors.
+            at: the index of the argument with the tensors that are divided into slices. The next argument has
+                the tensors that all iterations share.
+        """
         (body,) = bodies_of(node)
         xs, captured = self.operands(node, at), self.operands(node, at + 1)
         places = self.result_places(node)
         count = len(firsts)
         carried = self.assign(node, firsts, places[:count])
         stacked = [place and self.hold(place, Value(node.name)) for place in places[count:]]
-        self.still_there(node, [*xs, *captured])
+        self.check_unchanged(node, [*xs, *captured])
         placeholders = [inner for inner in body.graph.nodes if inner.op == "placeholder"]
         slices: list[Tensor | None] = [
             self.hold(self.place(meta.get_spec(inner)), Value(inner.name))
@@ -381,18 +422,19 @@ class _Replay:
         self.bind(body, [*carried, *slices, *captured])
         outputs = self.body(body)
         carried = self.assign(node, outputs[:count], places[:count])
-        self.still_there(node, [*outputs[count:], *stacked, *xs, *captured])
+        self.check_unchanged(node, [*outputs[count:], *stacked, *xs, *captured])
         self.set(node, [*carried, *stacked])
 
     def operands(self, node: Node, at: int) -> list[Tensor | None]:
         """Returns the tensors in a list argument, with None for each scalar."""
-        given = node.args[at] if at < len(node.args) else ()
+        value = node.args[at] if at < len(node.args) else ()
         return [
             next(iter(self.tensors_of(item)), None)
-            for item in (given if isinstance(given, (list, tuple)) else [given])
+            for item in (value if isinstance(value, (list, tuple)) else [value])
         ]
 
     def result_places(self, node: Node) -> list[Place | None]:
+        """Returns the place of each result of a node, with None for each scalar."""
         return [None if spec is None else self.place(spec) for spec in _leaves(meta.get_spec(node))]
 
     def assign(
@@ -404,30 +446,40 @@ class _Replay:
             if source is None or place is None:
                 results.append(None)
                 continue
-            self.still_there(node, [source])
+            self.check_unchanged(node, [source])
             there = all(held.place == place for held in source)
             results.append(source if there else self.hold(place, Value(node.name)))
         return results
 
     def bind(self, body: GraphModule, tensors: Sequence[Tensor | None]) -> None:
+        """Sets the tensors of the placeholders of a body. None is a scalar."""
         placeholders = [node for node in body.graph.nodes if node.op == "placeholder"]
         for placeholder, tensor in zip(placeholders, tensors, strict=True):
             if tensor is not None:
                 self.tensors[placeholder] = tensor
 
-    def read_all(self, nodes: Iterable[object], reader: Node) -> None:
+    def check_reads(self, nodes: Iterable[object], reader: Node) -> None:
+        """Checks that the places of the nodes contain the values that `reader` expects."""
         for node in nodes:
             for tensor in self.tensors_of(node):
-                self.read(tensor, reader, str(node))
+                self.check_read(tensor, reader, str(node))
 
-    def still_there(self, node: Node, tensors: Iterable[Tensor | None]) -> None:
+    def check_unchanged(self, node: Node, tensors: Iterable[Tensor | None]) -> None:
+        """Checks that the tensors, which the control flow node reads, are still in their places."""
         for tensor in tensors:
             if tensor is not None:
-                self.read(tensor, node, tensor[0].value.label)
+                self.check_read(tensor, node, tensor[0].value.label)
 
-    def read(self, tensor: Iterable[Held], reader: Node, name: str) -> None:
+    def check_read(self, tensor: Iterable[Held], reader: Node, name: str) -> None:
+        """Checks that the places of a tensor contain the values that `reader` expects.
+
+        Args:
+            tensor: the tensor.
+            reader: the node that reads it.
+            name: the name of the tensor for the message.
+        """
         for held in tensor:
-            found = self.memories.other_than(held)
+            found = self.memories.first_mismatch(held)
             if found is not None:
                 at, value = found
                 has = "nothing" if value is None else value.label
@@ -437,6 +489,7 @@ class _Replay:
                 )
 
     def overlaps(self, source: Node, place: Place) -> bool:
+        """Whether a tensor of `source` has a common byte with the place."""
         return any(held.place.overlaps(place) for tensor in self.tensors_of(source) for held in tensor)
 
     def hold(self, place: Place, value: Value) -> Tensor:
@@ -499,8 +552,8 @@ def _written(op: OpOverload, node: Node) -> list[Node]:
     """Returns the arguments that the operator writes. Each item of a list is a separate entry."""
     found: list[Node] = []
     for name in written_names(op):
-        given = argument(op, node, name)
-        items = given if isinstance(given, (list, tuple)) else [given]
+        value = argument(op, node, name)
+        items = value if isinstance(value, (list, tuple)) else [value]
         found.extend(item for item in items if isinstance(item, Node))
     return found
 

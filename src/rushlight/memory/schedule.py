@@ -143,6 +143,15 @@ class _LiveBytes:
     ) -> tuple[list[int] | None, int]:
         """Searches for an order of the tasks `order[begin:end]` whose peak is below `top`.
 
+        This is the beam search that the text at the top of this file describes.
+
+        Args:
+            order: a valid order of all tasks.
+            begin: the position of the first task that may move.
+            end: the position after the last task that may move.
+            top: the peak, in bytes, that the new order must not reach.
+            budget: the number of partial orders after which the search ends without a result.
+
         Returns:
             The order, or None if none was found; and the number of partial orders that were created.
         """
