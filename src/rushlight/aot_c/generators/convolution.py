@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -107,6 +108,20 @@ POSITIONS = ("z", "y", "x")
 TAPS = ("u", "v", "w")
 
 
+def open_loop(k: Kernel, stack: ExitStack, name: str, end: int, step: int = 1) -> None:
+    """Opens a loop from 0 to `end`.
+
+    Args:
+        k: the kernel.
+        stack: closes the loop.
+        name: the C variable of the loop.
+        end: the first number after the loop.
+        step: the increment.
+    """
+    by = f"++{name}" if step == 1 else f"{name} += {step}"
+    stack.enter_context(k.code.block(f"for (ptrdiff_t {name} = 0; {name} < {end}; {by})"))
+
+
 def open_taps(
     k: Kernel, c: Convolution, axis: int, stack: ExitStack, inside: list[str] | None = None
 ) -> str | None:
@@ -190,6 +205,11 @@ def is_finite(weight: TensorValue) -> bool:
     return all(value - value == 0 for (value,) in struct.iter_unpack(form, weight.data))
 
 
+def batch_and_group(c: Convolution) -> tuple[str, str]:
+    """Returns the C expressions of the current batch and group: "0" if there is only one."""
+    return "n" if c.out.batch > 1 else "0", "g" if c.groups > 1 else "0"
+
+
 def _convolution(k: Kernel) -> None:
     source, weight, bias, out = k.tensor(0), k.tensor(1), k.optional_tensor(2), k.tensor(9)
     require_same_dtype(k, source, weight, out, *([bias] if bias is not None else []))
@@ -207,52 +227,22 @@ def _convolution(k: Kernel) -> None:
     code = k.code
     together = next(n for n in (SUMS_TOGETHER, 2, 1) if c.outputs % n == 0)
     lanes = range(together)
+    n, g = batch_and_group(c)
     with ExitStack() as stack:
-
-        def loop(name: str, end: int, step: int = 1) -> None:
-            by = f"++{name}" if step == 1 else f"{name} += {step}"
-            stack.enter_context(code.block(f"for (ptrdiff_t {name} = 0; {name} < {end}; {by})"))
-
         if c.out.batch > 1:
-            loop("n", c.out.batch)
+            open_loop(k, stack, "n", c.out.batch)
         if c.groups > 1:
-            loop("g", c.groups)
-        loop("o", c.outputs, together)
+            open_loop(k, stack, "g", c.groups)
+        open_loop(k, stack, "o", c.outputs, together)
         for axis in range(3):
             if c.out.size[axis] > 1:
-                loop(POSITIONS[axis], c.out.size[axis])
+                open_loop(k, stack, POSITIONS[axis], c.out.size[axis])
             elif c.touches_edge(axis):
                 code.add(f"const ptrdiff_t {POSITIONS[axis]} = 0;")
             if inside is None:
                 declare_tap_range(k, c, axis)
-        n = "n" if c.out.batch > 1 else "0"
-        g = "g" if c.groups > 1 else "0"
         code.add(f"{sums.type} {', '.join(f's{lane} = 0' for lane in lanes)};")
-        with ExitStack() as inner:
-            if c.inputs > 1:
-                inner.enter_context(code.block(f"for (ptrdiff_t i = 0; i < {c.inputs}; ++i)"))
-            i = "i" if c.inputs > 1 else "0"
-            places: list[tuple[str, int] | str] = [
-                (n, c.source.batch_stride),
-                (g, c.inputs * c.source.channel_stride),
-                (i, c.source.channel_stride),
-            ]
-            taps: list[tuple[str, int]] = []
-            for axis in range(3):
-                place = open_taps(k, c, axis, inner, inside)
-                if place is not None:
-                    known = place if c.out.size[axis] > 1 or c.touches_edge(axis) else _at_zero(place, axis)
-                    places.append((known, c.source.stride[axis]))
-                if c.window.kernel[axis] > 1 or (place is not None and c.touches_edge(axis)):
-                    taps.append((TAPS[axis], c.tap_stride[axis]))
-            element = sums.load(f"in[{terms(*places)}]")
-            if inside:
-                element = f"{' && '.join(inside)} ? {element} : 0"
-            code.add(f"const {sums.type} value = {element};")
-            for lane in lanes:
-                output = "o" if lane == 0 else f"o + {lane}"
-                place = terms((g, c.group_stride), (output, c.output_stride), (i, c.input_stride), *taps)
-                code.add(f"s{lane} += value * {sums.load(f'weight[{place}]')};")
+        _add_products(k, c, sums, lanes, inside)
         positions = [(POSITIONS[axis], c.out.stride[axis]) for axis in range(3) if c.out.size[axis] > 1]
         for lane in lanes:
             output = "o" if lane == 0 else f"o + {lane}"
@@ -263,6 +253,47 @@ def _convolution(k: Kernel) -> None:
                 total = f"(s{lane} + {sums.load(f'bias[{place}]')})"
             place = terms((n, c.out.batch_stride), (channel, c.out.channel_stride), *positions)
             code.add(f"out[{place}] = {sums.store(total)};")
+
+
+def _add_products(
+    k: Kernel, c: Convolution, sums: Accumulator, lanes: Iterable[int], inside: list[str] | None
+) -> None:
+    """Writes the loops over input channels and taps, which add the products to the sums `s0`, `s1`, ...
+
+    Args:
+        k: the kernel.
+        c: the convolution.
+        sums: the type of the sums.
+        lanes: the numbers of the sums, one for each of several output channels.
+        inside: an empty list if taps outside the image count as zeros; None if they are skipped.
+    """
+    code = k.code
+    n, g = batch_and_group(c)
+    i = "i" if c.inputs > 1 else "0"
+    places: list[tuple[str, int] | str] = [
+        (n, c.source.batch_stride),
+        (g, c.inputs * c.source.channel_stride),
+        (i, c.source.channel_stride),
+    ]
+    taps: list[tuple[str, int]] = []
+    with ExitStack() as stack:
+        if c.inputs > 1:
+            open_loop(k, stack, "i", c.inputs)
+        for axis in range(3):
+            place = open_taps(k, c, axis, stack, inside)
+            if place is not None:
+                known = place if c.out.size[axis] > 1 or c.touches_edge(axis) else _at_zero(place, axis)
+                places.append((known, c.source.stride[axis]))
+            if c.window.kernel[axis] > 1 or (place is not None and c.touches_edge(axis)):
+                taps.append((TAPS[axis], c.tap_stride[axis]))
+        element = sums.load(f"in[{terms(*places)}]")
+        if inside:
+            element = f"{' && '.join(inside)} ? {element} : 0"
+        code.add(f"const {sums.type} value = {element};")
+        for lane in lanes:
+            output = "o" if lane == 0 else f"o + {lane}"
+            place = terms((g, c.group_stride), (output, c.output_stride), (i, c.input_stride), *taps)
+            code.add(f"s{lane} += value * {sums.load(f'weight[{place}]')};")
 
 
 def _at_zero(place: str, axis: int) -> str:

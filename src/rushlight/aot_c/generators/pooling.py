@@ -207,6 +207,27 @@ def _adaptive_average(dims: int) -> Generator:
     return generate
 
 
+def _declare_dilated_box(k: Kernel, planes: Planes, window: Window) -> None:
+    """Declares the bounds of a window with a dilation, without the padding: `y_first` and `y_last`."""
+    for axis in range(3 - planes.dims, 3):
+        name = _AXES[axis]
+        pad, dilation, limit = window.padding[axis], window.dilation[axis], planes.image.size[axis]
+        reach = (window.kernel[axis] - 1) * dilation + 1
+        origin = terms((name, window.stride[axis]))
+        start = f"{origin} - {pad}" if pad else origin
+        end = f"{start} + {reach}"
+        first, last = start, end
+        if pad:
+            # Skips the kernel elements in front of the input, in steps of the dilation.
+            steps = f"({pad + dilation - 1} - {origin}) / {dilation}"
+            moved = f"{start} + {steps} * {dilation}" if dilation > 1 else "0"
+            first = f"{start} < 0 ? {moved} : {start}"
+        if (planes.out.size[axis] - 1) * window.stride[axis] - pad + reach > limit:
+            last = f"{end} < {limit} ? {end} : {limit}"
+        k.code.add(f"const ptrdiff_t {name}_first = {first};")
+        k.code.add(f"const ptrdiff_t {name}_last = {last};")
+
+
 def _maximum(
     k: Kernel, source: TensorValue, out: TensorValue, indices: TensorValue, dims: int, window: Window | None
 ) -> None:
@@ -244,25 +265,7 @@ def _maximum(
             step = [1, 1, 1]
         else:
             step = window.dilation
-            for axis in range(3 - dims, 3):
-                axis_name = _AXES[axis]
-                pad, dilation = window.padding[axis], step[axis]
-                reach = (window.kernel[axis] - 1) * dilation + 1
-                own = terms((axis_name, window.stride[axis]))
-                start = f"{own} - {pad}" if pad else own
-                end = f"{start} + {reach}"
-                limit = size[axis]
-                over = (planes.out.size[axis] - 1) * window.stride[axis] - pad + reach > limit
-                if pad:
-                    # Skips the kernel elements in front of the input, in steps of the dilation.
-                    steps = f"({pad + dilation - 1} - {own}) / {dilation}"
-                    moved = f"{start} + {steps} * {dilation}" if dilation > 1 else "0"
-                    first = f"{start} < 0 ? {moved} : {start}"
-                else:
-                    first = start
-                code.add(f"const ptrdiff_t {axis_name}_first = {first};")
-                last = f"{end} < {limit} ? {end} : {limit}" if over else end
-                code.add(f"const ptrdiff_t {axis_name}_last = {last};")
+            _declare_dilated_box(k, planes, window)
         if is_float:
             k.headers.add("math.h")
             code.add(f"{c} best = -({c})INFINITY;")

@@ -254,8 +254,8 @@ def _quantize_parts(k: Kernel, nest: Nest, out: TensorValue, quant_min: int, qua
 
 def _dequantize_parts(k: Kernel, nest: Nest, out: TensorValue, zeros: TensorValue | None) -> None:
     source, scales = k.tensor(0), k.tensor(1)
-    given = [source, scales, *([zeros] if zeros is not None else [])]
-    common = result_type([(tensor.dtype, tensor.rank) for tensor in given])
+    tensors = [source, scales, *([zeros] if zeros is not None else [])]
+    common = result_type([(tensor.dtype, tensor.rank) for tensor in tensors])
     k.require(common in FLOATING, "the dtype of the scales is not floating-point")
     compute = DOUBLE if common == DOUBLE else FLOAT
     exact = zeros is None or zeros.dtype not in FLOATING

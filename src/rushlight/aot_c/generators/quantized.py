@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import ExitStack
 
 from rushlight.aot_c.code import float_literal, terms
 from rushlight.aot_c.dtypes import BYTES, DOUBLE, ELEMENTS, FLOAT, FLOATING, SIXTEEN, compute_type, name_of
-from rushlight.aot_c.generators.convolution import POSITIONS, TAPS, Convolution, declare_tap_range, open_taps
+from rushlight.aot_c.generators.convolution import (
+    POSITIONS,
+    TAPS,
+    Convolution,
+    batch_and_group,
+    declare_tap_range,
+    open_loop,
+    open_taps,
+)
 from rushlight.aot_c.generators.elementwise import broadcast
+from rushlight.aot_c.generators.gemm import SUMS_TOGETHER
 from rushlight.aot_c.generators.pooling import Planes, declare_box, pooled_shape, read_pooling
 from rushlight.aot_c.generators.quantization import Requantizer, float_parameter, require_bytes
 from rushlight.aot_c.generators.reductions import axes_of, reduced_shape
@@ -16,16 +26,13 @@ from rushlight.aot_c.loops import Nest, plus
 from rushlight.aot_c.values import TensorValue
 from rushlight.format.program import ScalarType
 
-# The number of sums that a loop computes together, because they read the same element of the input.
-_TOGETHER = 4
-
 
 def _number(k: Kernel, tensor: TensorValue, name: str, at: str) -> str:
     """Reads an element of a parameter tensor as float. As in the runtime, integers become float64 first."""
-    own = compute_type(tensor.dtype)
-    if own == FLOAT:
+    compute = compute_type(tensor.dtype)
+    if compute == FLOAT:
         return k.load(f"{name}[{at}]", tensor.dtype, FLOAT)
-    if own == DOUBLE:
+    if compute == DOUBLE:
         return f"(float){name}[{at}]"
     return f"(float)(double){name}[{at}]"
 
@@ -62,57 +69,23 @@ def _convolution(k: Kernel) -> None:
     in_zero = k.value("int32_t", "in_zero", str(k.integer(2)))
     requantize = Requantizer(k, 12)
     code = k.code
-    together = next(n for n in (_TOGETHER, 2, 1) if c.outputs % n == 0)
-    # The loop over input channels is the innermost loop if the channels of a pixel are adjacent in memory.
-    channels_inside = c.inputs > 1 and c.source.channel_stride == 1
+    together = next(n for n in (SUMS_TOGETHER, 2, 1) if c.outputs % n == 0)
+    lanes = range(together)
+    n, g = batch_and_group(c)
     with ExitStack() as stack:
-
-        def loop(name: str, end: int, step: int = 1) -> None:
-            by = f"++{name}" if step == 1 else f"{name} += {step}"
-            stack.enter_context(code.block(f"for (ptrdiff_t {name} = 0; {name} < {end}; {by})"))
-
-        batched, grouped = c.out.batch > 1, c.groups > 1
-        if batched:
-            loop("n", c.out.batch)
-        if grouped:
-            loop("g", c.groups)
+        if c.out.batch > 1:
+            open_loop(k, stack, "n", c.out.batch)
+        if c.groups > 1:
+            open_loop(k, stack, "g", c.groups)
         for axis in range(3):
             if c.out.size[axis] > 1:
-                loop(POSITIONS[axis], c.out.size[axis])
-            elif c.out.size[axis] == 1 and (c.touches_edge(axis) or c.window.kernel[axis] > 1):
+                open_loop(k, stack, POSITIONS[axis], c.out.size[axis])
+            elif _has_named_position(c, axis):
                 code.add(f"const ptrdiff_t {POSITIONS[axis]} = 0;")
             declare_tap_range(k, c, axis)
-        loop("o", c.outputs, together)
-        n, g = "n" if batched else "0", "g" if grouped else "0"
-        lanes = range(together)
+        open_loop(k, stack, "o", c.outputs, together)
         code.add(f"int32_t {', '.join(f's{lane} = 0' for lane in lanes)};")
-        with ExitStack() as inner:
-            i = "i" if c.inputs > 1 else "0"
-            head = f"for (ptrdiff_t i = 0; i < {c.inputs}; ++i)"
-            if c.inputs > 1 and not channels_inside:
-                inner.enter_context(code.block(head))
-            places: list[tuple[str, int] | str] = [
-                (n, c.source.batch_stride),
-                (g, c.inputs * c.source.channel_stride),
-                (i, c.source.channel_stride),
-            ]
-            taps: list[tuple[str, int]] = []
-            for axis in range(3):
-                place = open_taps(k, c, axis, inner)
-                if place is not None:
-                    known = place
-                    if c.out.size[axis] == 1 and not (c.touches_edge(axis) or c.window.kernel[axis] > 1):
-                        known = "0"
-                    places.append((known, c.source.stride[axis]))
-                if c.window.kernel[axis] > 1 or (place is not None and c.touches_edge(axis)):
-                    taps.append((TAPS[axis], c.tap_stride[axis]))
-            if channels_inside:
-                inner.enter_context(code.block(head))
-            code.add(f"const int32_t value = in[{terms(*places)}] - {in_zero};")
-            for lane in lanes:
-                output = "o" if lane == 0 else f"o + {lane}"
-                place = terms((g, c.group_stride), (output, c.output_stride), (i, c.input_stride), *taps)
-                code.add(f"s{lane} += value * weight[{place}];")
+        _add_products(k, c, in_zero, lanes)
         positions = [(POSITIONS[axis], c.out.stride[axis]) for axis in range(3) if c.out.size[axis] > 1]
         for lane in lanes:
             output = "o" if lane == 0 else f"o + {lane}"
@@ -123,6 +96,50 @@ def _convolution(k: Kernel) -> None:
                 real = f"{real} + {_number(k, bias, 'bias', channel)}"
             place = terms((n, c.out.batch_stride), (channel, c.out.channel_stride), *positions)
             code.add(f"out[{place}] = {requantize(real, out)};")
+
+
+def _has_named_position(c: Convolution, axis: int) -> bool:
+    """Returns whether an axis of the result with one position has a C variable for this position."""
+    return c.out.size[axis] == 1 and (c.touches_edge(axis) or c.window.kernel[axis] > 1)
+
+
+def _add_products(k: Kernel, c: Convolution, in_zero: str, lanes: Iterable[int]) -> None:
+    """Writes the loops over input channels and taps, which add the products to the sums `s0`, `s1`, ...
+
+    Args:
+        k: the kernel.
+        c: the convolution.
+        in_zero: the C expression of the zero point of the input.
+        lanes: the numbers of the sums, one for each of several output channels.
+    """
+    code = k.code
+    # The loop over input channels is the innermost loop if the channels of a pixel are adjacent in memory.
+    channels_inside = c.inputs > 1 and c.source.channel_stride == 1
+    n, g = batch_and_group(c)
+    i = "i" if c.inputs > 1 else "0"
+    places: list[tuple[str, int] | str] = [
+        (n, c.source.batch_stride),
+        (g, c.inputs * c.source.channel_stride),
+        (i, c.source.channel_stride),
+    ]
+    taps: list[tuple[str, int]] = []
+    with ExitStack() as stack:
+        if c.inputs > 1 and not channels_inside:
+            open_loop(k, stack, "i", c.inputs)
+        for axis in range(3):
+            place = open_taps(k, c, axis, stack)
+            if place is not None:
+                has_position = c.out.size[axis] != 1 or _has_named_position(c, axis)
+                places.append((place if has_position else "0", c.source.stride[axis]))
+            if c.window.kernel[axis] > 1 or (place is not None and c.touches_edge(axis)):
+                taps.append((TAPS[axis], c.tap_stride[axis]))
+        if channels_inside:
+            open_loop(k, stack, "i", c.inputs)
+        code.add(f"const int32_t value = in[{terms(*places)}] - {in_zero};")
+        for lane in lanes:
+            output = "o" if lane == 0 else f"o + {lane}"
+            place = terms((g, c.group_stride), (output, c.output_stride), (i, c.input_stride), *taps)
+            code.add(f"s{lane} += value * weight[{place}];")
 
 
 def _linear(k: Kernel) -> None:
@@ -177,10 +194,10 @@ def _linear(k: Kernel) -> None:
             code.add(f"out[{terms(('r', columns), column)}] = {requantize(real, out)};")
 
     with code.block(f"for (ptrdiff_t r = 0; r < {rows}; ++r)"):
-        whole = columns - columns % _TOGETHER
+        whole = columns - columns % SUMS_TOGETHER
         if whole:
-            with code.block(f"for (ptrdiff_t c = 0; c < {whole}; c += {_TOGETHER})"):
-                block(_TOGETHER)
+            with code.block(f"for (ptrdiff_t c = 0; c < {whole}; c += {SUMS_TOGETHER})"):
+                block(SUMS_TOGETHER)
         if whole < columns:
             with code.block(f"for (ptrdiff_t c = {whole}; c < {columns}; ++c)"):
                 block(1)

@@ -352,10 +352,10 @@ def _repeat(k: Kernel) -> None:
     source, repeats, out = k.tensor(0), k.ints(1), k.tensor(2)
     require_same(k, source, out)
     lead = len(repeats) - source.rank
-    own = [1] * lead + list(source.sizes)
-    k.require_shape(out, [times * size for times, size in zip(repeats, own, strict=True)])
+    padded_sizes = [1] * lead + list(source.sizes)
+    k.require_shape(out, [times * size for times, size in zip(repeats, padded_sizes, strict=True)])
     nest = Nest(2)
-    for d, (times, size) in enumerate(zip(repeats, own, strict=True)):
+    for d, (times, size) in enumerate(zip(repeats, padded_sizes, strict=True)):
         nest.push(times, 0, size * out.strides[d])
         if d >= lead:
             nest.push(size, source.strides[d - lead], out.strides[d])
