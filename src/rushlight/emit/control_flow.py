@@ -1,8 +1,8 @@
-"""Emits control flow as jumps, moves and copies. A method has one list of instructions, which includes
-bodies.
+"""Emits control flow as jumps, moves and copies.
 
-ExecuTorch's runtime also supports the instructions of `cond`, `map` and `scan`. In a loop, the carried values
-have separate memory. The initial values, and later the results of each iteration, are copied to this memory.
+A method has one list of instructions, which includes the bodies of control-flow operators. ExecuTorch's
+runtime also supports the instructions of `cond`, `map` and `scan`. In a loop, the carried values have
+separate memory. The initial values, and later the results of each iteration, are copied to this memory.
 """
 
 from __future__ import annotations

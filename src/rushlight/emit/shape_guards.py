@@ -41,6 +41,18 @@ _GUARD = struct.Struct("<qqqqIIII")
 
 @dataclass(frozen=True, slots=True)
 class _Guard:
+    """A guard, with the fields that the text at the top of this file describes.
+
+    Attributes:
+        name: the name of the input, or of the tensor from which an integer is read.
+        low: the smallest size.
+        high: the largest size; -1 means no bound.
+        scale, offset: the size is scale * symbol + offset.
+        input: the index of the input or of the value.
+        dim: the dimension, INTEGER or VALUE.
+        first: the index of the first guard with the same symbol.
+    """
+
     name: str
     low: int
     high: int
@@ -111,6 +123,17 @@ def _guard(
     position: int,
     ranges: Ranges,
 ) -> _Guard:
+    """Returns the guard of a dynamic size or of an integer input.
+
+    Args:
+        node: the input.
+        index: the index of the input.
+        dim: the dimension; INTEGER for an integer input.
+        size: the size or the integer.
+        firsts: the index of the first guard of each symbol. A new symbol is added.
+        position: the index of this guard.
+        ranges: the range constraints of the program, by symbol.
+    """
     low, high = bounds(size)
     expression = size.node.expr
     symbol, scale, offset = _linear(expression)

@@ -1,6 +1,11 @@
 """The reference implementation of the operators of `quantized_ops`, in torch.
 
 Sums are exact. Scaling is in float32. Rounding is to nearest, ties to even.
+
+A quantized tensor q with a scale and a zero point represents the numbers (q - zero_point) * scale. The
+arguments `..._quant_min` and `..._quant_max`, or `..._min` and `..._max`, are the bounds of its integers;
+results are clamped to them. The weights of `quantized_convolution` and `quantized_linear` have one scale for
+each output channel, and the zero point 0.
 """
 
 from __future__ import annotations

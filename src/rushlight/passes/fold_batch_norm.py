@@ -79,6 +79,18 @@ def _fold(
     constants: dict[str, torch.Tensor],
     evaluator: Evaluator,
 ) -> None:
+    """Folds a batch norm into the weight and bias of a convolution.
+
+    Args:
+        program: the program, which is changed.
+        added: adds the new weight and bias to the program.
+        norm: the batch norm.
+        conv: the convolution whose result the batch norm reads.
+        item: the node that selects the result of the batch norm. The convolution replaces it.
+        constants: the constant tensors by placeholder name. The new tensors are added.
+        evaluator: makes the fake tensors of the new placeholders.
+    """
+
     def value(node: object) -> torch.Tensor | None:
         return constants[node.name].detach() if isinstance(node, Node) else None
 

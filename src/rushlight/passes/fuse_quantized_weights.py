@@ -94,14 +94,28 @@ def _dynamic_linear(
     bias: Argument,
     weight: QuantizedWeight,
 ) -> Node | None:
+    """Inserts a linear layer that quantizes its input at run time.
+
+    Args:
+        rewriter: inserts nodes, and knows the kernels of the target.
+        node: the linear layer in float.
+        source: the float tensor that is quantized at run time.
+        views: the views between `source` and `node`.
+        options: the arguments per_token to eps of `rushlight.dynamic_linear`.
+        bias: the bias, or None.
+        weight: the quantized weight.
+
+    Returns:
+        The new node; None if the target has no such operator.
+    """
     if weight.zero_points is not None or (bias is not None and meta.get_dtype(bias) != torch.float32):
         return None
     packed = _packed(rewriter, node, weight)
-    four = packed is not None and rewriter.available(rl.dynamic_linear_4bit.default, torch.float32)
-    target = rl.dynamic_linear_4bit.default if four else rl.dynamic_linear.default
+    is_4bit = packed is not None and rewriter.available(rl.dynamic_linear_4bit.default, torch.float32)
+    target = rl.dynamic_linear_4bit.default if is_4bit else rl.dynamic_linear.default
     if not rewriter.available(target, torch.float32):
         return None
-    stored = packed() if four and packed is not None else weight.source
+    stored = packed() if is_4bit and packed is not None else weight.source
     for view in views:
         source = rewriter.call(node, view.target, (source, *view.args[1:]), **view.kwargs)
     scales = rewriter.scales(weight, node)
@@ -111,6 +125,13 @@ def _dynamic_linear(
 def _weight_only(
     rewriter: Rewriter, node: Node, x: Argument, bias: Argument, weight: QuantizedWeight
 ) -> Node | None:
+    """Inserts a linear layer with a float input and a quantized weight.
+
+    The arguments are those of `_dynamic_linear`, with the float input `x`.
+
+    Returns:
+        The new node; None if the target has no such operator.
+    """
     dtype = meta.get_dtype(x)
     if dtype not in FLOATS or meta.get_dtype(node) != dtype:
         return None
@@ -118,17 +139,8 @@ def _weight_only(
     packed = _packed(rewriter, node, weight)
     if packed is not None and rewriter.available(rl.linear_4bit.default, dtype):
         if weight.group_size:
-            return rewriter.call(
-                node,
-                rl.linear_4bit.default,
-                (
-                    x,
-                    packed(),
-                    scales,
-                    weight.zero_point_node,
-                    bias,
-                ),
-            )
+            args = (x, packed(), scales, weight.zero_point_node, bias)
+            return rewriter.call(node, rl.linear_4bit.default, args)
     if dtype != torch.float32 or weight.zero_points is not None or weight.axis is None:
         return None
     if not rewriter.available(backend_qd.mixed_linear.default, dtype):

@@ -156,8 +156,8 @@ def _avg_pool(rewriter: Rewriter, node: Node, params: QuantParams, low: int, hig
     if not is_op(node, aten.avg_pool2d.default):
         return None
     source = _input(node.args[0], params.dtype)
-    given = [*node.args[1:], *[None, [], [0, 0], False, True, None][len(node.args) - 1 :]]
-    kernel, stride, padding, ceil_mode, include, divisor = given
+    arguments = [*node.args[1:], *[None, [], [0, 0], False, True, None][len(node.args) - 1 :]]
+    kernel, stride, padding, ceil_mode, include, divisor = arguments
     if source is None or divisor is not None:
         return None
     window = [kernel, stride or kernel, padding, ceil_mode, include]
