@@ -30,9 +30,13 @@ class Dim:
 class Input:
     """An input of the module.
 
-    values: normal, positive, unit, special (includes infinities and NaN), integer, bool, `index N`,
-    `permutation DIM`, or `number VALUE` for a Python number.
-    layout: contiguous, transposed, strided, offset, expanded, channels_last.
+    Attributes:
+        name: the name of the argument of forward.
+        shape: the sizes.
+        dtype: the name of the dtype.
+        values: normal, positive, unit, special (includes infinities and NaN), integer, bool, `index N`,
+            `permutation DIM`, or `number VALUE` for a Python number.
+        layout: contiguous, transposed, strided, offset, expanded or channels_last.
     """
 
     name: str
@@ -78,10 +82,18 @@ class Statement:
 class Case:
     """A module with inputs, dynamic dims and calls.
 
-    arguments: the grouping of the inputs into arguments of forward. outputs: the return value of forward.
-    calls: the sizes of the dynamic dims in each call. The first call has the sizes of the export.
-    quantizer: empty, or a name of `configurations.QUANTIZERS`.
-    state: the module writes to its buffers, so that a call depends on earlier calls.
+    Attributes:
+        seed, index: the numbers with which `python -m tests.torture` generates the case again.
+        kind: the kind of the module, as in the option `--kinds` of `python -m tests.torture`.
+        inputs: the tensors and numbers that forward takes.
+        statements: the lines of forward, in order.
+        outputs: the return value of forward.
+        members: the submodules, parameters and buffers.
+        arguments: the grouping of the inputs into arguments of forward.
+        dims: the dynamic dims.
+        calls: the sizes of the dynamic dims in each call. The first call has the sizes of the export.
+        quantizer: empty, or a name of `configurations.QUANTIZERS`.
+        state: whether the module writes to its buffers, so that a call depends on earlier calls.
     """
 
     seed: int

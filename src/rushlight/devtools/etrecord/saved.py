@@ -169,11 +169,11 @@ class SavedRecord(ETRecord):
         return next(iter(edge.values())) if len(edge) == 1 else edge or None
 
     def _read_graph_map(self) -> dict[str, ExportedProgram]:
-        own = (Names.EXPORTED_PROGRAM.value, Names.EDGE_DIALECT_EXPORTED_PROGRAM.value)
+        main_programs = (Names.EXPORTED_PROGRAM.value, Names.EDGE_DIALECT_EXPORTED_PROGRAM.value)
         return {
             name: self._program_of(name)
             for name in list(self._files)
-            if name not in own and not name.startswith(EDGE)
+            if name not in main_programs and not name.startswith(EDGE)
         }
 
 

@@ -57,10 +57,13 @@ class Reference:
         record: the ETRecord with the edge program and the program of torch.export.
         method: the name of the method.
         inputs: the flat inputs of the method.
-        graph: with EXPORTED, an edge node that computes the result of an exported node has the value of the
-            exported program, and all other edge nodes have values of the edge program. With EDGE, all nodes
-            have values of the edge program. Any other name is a key of the record's `graph_map`. None is
-            EXPORTED if the record has an exported program, else EDGE.
+        graph: the graph that provides the values. EXPORTED is the exported program; an edge node without a
+            counterpart in the exported program has its value in the edge program. EDGE is the edge program
+            alone. Any other name is a key of the record's `graph_map`. None is EXPORTED if the record has an
+            exported program, else EDGE.
+
+    Attributes:
+        values: the reference value of each edge node.
 
     Raises:
         ValueError: the record has no such graph.
@@ -91,8 +94,10 @@ class Reference:
         """Returns the value of each edge node, or of its exported counterpart if it has one."""
         values = run_graph(self._program, self._inputs, replaced)
         if self._exported is not None:
-            also = {other: replaced[node] for node, other in self._counterparts.items() if node in replaced}
-            exported = run_graph(self._exported, self._inputs, also)
+            replaced_exported = {
+                other: replaced[node] for node, other in self._counterparts.items() if node in replaced
+            }
+            exported = run_graph(self._exported, self._inputs, replaced_exported)
             # Names may be equal by chance. A node with another shape or dtype is not a counterpart.
             self._counterparts = {
                 node: other
@@ -270,9 +275,16 @@ class _Locations:
 
 
 def _counterparts(program: ExportedProgram, exported: ExportedProgram) -> dict[Node, Node]:
-    """Maps edge nodes to exported nodes with the same value.
+    """Returns, for some edge nodes, the exported node with the same value: the counterpart.
 
-    The last edge node that was derived from an exported node computes its value.
+    A decomposition derives several edge nodes from one exported node. The last of them computes the value of
+    the exported node. Node metadata contains the names that a node had in earlier graphs, the newest first.
+    An edge node is derived from an exported node if its earlier names end with the earlier names of the
+    exported node, or if they contain the name of the exported node itself.
+
+    Args:
+        program: the edge program.
+        exported: the program of torch.export.
     """
     by_name: dict[str, Node] = {}
     by_history: dict[tuple[str, ...], Node | None] = {}
