@@ -198,7 +198,7 @@ def _only_delegates_use_inputs(edge: EdgeProgramManager) -> bool:
         signature = program.graph_signature
         if signature.user_inputs_to_mutate:
             return False
-        given = (n for n in program.graph.find_nodes(op="placeholder") if n.name in signature.user_inputs)
-        if any(user.target is not executorch_call_delegate for node in given for user in node.users):
+        inputs = (n for n in program.graph.find_nodes(op="placeholder") if n.name in signature.user_inputs)
+        if any(user.target is not executorch_call_delegate for node in inputs for user in node.users):
             return False
     return True

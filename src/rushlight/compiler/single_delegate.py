@@ -42,9 +42,9 @@ def program_around(lowered: LoweredBackendModule) -> ExportedProgram:
     """
     original = lowered.original_module
     specs = [spec for spec in original.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT]
-    given = {node.name: node for node in original.graph.nodes if node.op == "placeholder"}
+    placeholders = {node.name: node for node in original.graph.nodes if node.op == "placeholder"}
     graph = Graph()
-    inputs = [_placeholder(graph, given[spec.arg.name]) for spec in specs]
+    inputs = [_placeholder(graph, placeholders[spec.arg.name]) for spec in specs]
     call = graph.call_function(executorch_call_delegate, (graph.get_attr(NAME), *inputs))
     output = original.graph.output_node()
     results: list[Node] = []

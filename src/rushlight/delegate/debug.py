@@ -64,8 +64,8 @@ class DelegateMappingBuilder:
                     handle if isinstance(handle, list | tuple) else () if handle is None else (handle,)
                 )
         elif handles is not None:
-            given = [handles] if isinstance(handles, int) else handles
-            found.update(handle for handle in given if handle is not None)
+            listed = [handles] if isinstance(handles, int) else handles
+            found.update(handle for handle in listed if handle is not None)
         if not found:
             raise ValueError(f"the nodes or handles of entry {identifier!r} contain no debug handle")
         self._handles[identifier] = tuple(sorted(found))

@@ -81,18 +81,18 @@ def _edge_config(named: Sequence[tuple[str, EdgeCompileConfig]]) -> EdgeCompileC
 
 
 def _partitioners(parts: Sequence[LoweringRecipe]) -> Any:
-    given = [part.partitioners for part in parts if part.partitioners]
+    specified = [part.partitioners for part in parts if part.partitioners]
     by_method: dict[str, list[object]] = {}
-    for partitioners in given:
+    for partitioners in specified:
         if isinstance(partitioners, dict):
             for method, items in partitioners.items():
                 by_method.setdefault(method, []).extend(items)
-    if by_method and not all(isinstance(item, dict) for item in given):
+    if by_method and not all(isinstance(item, dict) for item in specified):
         raise ValueError(
             "Cannot combine recipes that mix list-valued and dict-valued partitioners; "
             "name the methods in all of them"
         )
-    return by_method or [item for items in given for item in items] or None
+    return by_method or [item for items in specified for item in items] or None
 
 
 def combine_lowering(named: Sequence[tuple[str, LoweringRecipe]]) -> LoweringRecipe | None:

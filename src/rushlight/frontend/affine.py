@@ -91,9 +91,9 @@ def _call(before: Node, op: OpOverload, *args: Argument) -> Node:
     with before.graph.inserting_before(before):
         node = before.graph.call_function(op, args)
     meta.copy_origin(before, node)
-    given = [meta.get_val(item) if isinstance(item, Node) else item for item in args]
+    values = [meta.get_val(item) if isinstance(item, Node) else item for item in args]
     with meta.get_val(before.all_input_nodes[0]).fake_mode:
-        meta.set_val(node, op(*given))
+        meta.set_val(node, op(*values))
     return node
 
 

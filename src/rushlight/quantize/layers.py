@@ -163,16 +163,16 @@ def _describe(dequantize: Node) -> tuple[str, bool]:
     if isinstance(stored, Node) and _is(stored, "quantize_per"):
         stored = stored.args[0]
     is_weight = isinstance(stored, Node) and stored.op == "get_attr"
-    given = {
+    arguments = {
         declared.name: value
         for declared, value in zip(dequantize.target._schema.arguments, dequantize.args, strict=False)  # type: ignore[union-attr]
     }
-    low, high = given.get("quant_min"), given.get("quant_max")
-    text = str(given.get("dtype", torch.int8)).removeprefix("torch.")
+    low, high = arguments.get("quant_min"), arguments.get("quant_max")
+    text = str(arguments.get("dtype", torch.int8)).removeprefix("torch.")
     if isinstance(low, int) and isinstance(high, int) and -8 <= low and high <= 7:
         text = "int4"
-    if "group_size" in given:
-        text = f"{text}/{given['group_size']}"
+    if "group_size" in arguments:
+        text = f"{text}/{arguments['group_size']}"
     if name.endswith("per_token"):
         return f"dynamic {text} per token", is_weight
     if str(dequantize.target).endswith(".tensor"):

@@ -197,9 +197,9 @@ def emit_pad(builder: GraphBuilder, node: Node) -> None:
     assert isinstance(source, Node)
     layout = common_layout(builder, [source])
     rank = rank_of(source)
-    given = [int(size) for size in node.args[1]]  # type: ignore[union-attr, arg-type]
-    given += [0] * (2 * rank - len(given))
-    before, after = given[-2::-2], given[::-2]
+    padding = [int(size) for size in node.args[1]]  # type: ignore[union-attr, arg-type]
+    padding += [0] * (2 * rank - len(padding))
+    before, after = padding[-2::-2], padding[::-2]
     if layout is Layout.NHWC:
         before, after = [before[i] for i in TO_NHWC], [after[i] for i in TO_NHWC]
     in_id = builder.value(source, layout)
