@@ -423,48 +423,14 @@ def _bounds(schema: SchemaDecl, member: FieldDecl) -> tuple[int, int] | None:
 
 def _resolve(path: Path, schema: SchemaDecl) -> None:
     """Sets the kind, target, slot and bounds of each field, and sorts the tables by use."""
-
-    def fail(table: TableDecl, member: FieldDecl, message: str) -> SchemaSyntaxError:
-        return SchemaSyntaxError(f"{path.name}: {table.name}.{member.name}: {message}")
-
     for table in schema.tables.values():
         slot = 0
         for member in table.fields:
-            target = member.target
-            local = target.rpartition(".")[2]
-            if target in SCALARS:
-                member.target = SCALARS[target]
-                member.kind = "bool" if target == "bool" else "scalar"
-            elif target == "string":
-                member.kind = "string"
-            elif local in schema.enums:
-                member.kind, member.target = "enum", local
-            elif local in schema.tables:
-                member.kind, member.target = "table", local
-            elif local in schema.unions:
-                member.kind, member.target = "union", local
-            else:
-                raise fail(table, member, f"unknown type {target!r}")
+            problem = _set_kind(schema, member) or _problem_of(schema, member) or _set_bounds(schema, member)
+            if problem is not None:
+                raise SchemaSyntaxError(f"{path.name}: {table.name}.{member.name}: {problem}")
             if member.kind == "union":
-                if member.is_vector:
-                    raise fail(table, member, "vectors of unions are not supported")
-                slot += 1
-            if member.kind == "enum" and not member.is_vector:
-                if member.default not in schema.enums[local].members.values():
-                    raise fail(table, member, "the default is not a member of the enum")
-            is_reference = member.is_vector or member.kind in ("string", "table", "union")
-            if member.required and not is_reference:
-                raise fail(table, member, "only references can be required")
-            if member.default is None and (is_reference or member.kind != "scalar"):
-                raise fail(table, member, "only numbers can have the default null")
-            if member.effect is not None and member.target != "uint32":
-                raise fail(table, member, "an operand must be a uint or a vector of uints")
-            if ("min" in member.attributes) != ("max" in member.attributes):
-                raise fail(table, member, "bounds need both a min and a max")
-            if not is_reference:
-                member.bounds = _bounds(schema, member)
-                if member.bounds and not member.bounds[0] <= (member.default or 0) <= member.bounds[1]:
-                    raise fail(table, member, "the default is out of its bounds")
+                slot += 1  # the slot of the number that selects a member of the union
             member.slot = slot
             slot += 1
     for union in schema.unions.values():
@@ -473,7 +439,69 @@ def _resolve(path: Path, schema: SchemaDecl) -> None:
                 raise SchemaSyntaxError(f"{path.name}: {union.name}.{tag}: unknown table {target!r}")
     if schema.root not in schema.tables:
         raise SchemaSyntaxError(f"{path.name}: root_type {schema.root!r} is not a table")
+    schema.tables = _sorted_by_use(path, schema)
 
+
+def _set_kind(schema: SchemaDecl, member: FieldDecl) -> str | None:
+    """Sets the kind and the target of a field. Returns an error text if the type of the field is unknown."""
+    target = member.target
+    local = target.rpartition(".")[2]
+    if target in SCALARS:
+        member.target = SCALARS[target]
+        member.kind = "bool" if target == "bool" else "scalar"
+    elif target == "string":
+        member.kind = "string"
+    elif local in schema.enums:
+        member.kind, member.target = "enum", local
+    elif local in schema.tables:
+        member.kind, member.target = "table", local
+    elif local in schema.unions:
+        member.kind, member.target = "union", local
+    else:
+        return f"unknown type {target!r}"
+    return None
+
+
+def _is_reference(member: FieldDecl) -> bool:
+    """Returns whether a table stores the offset of the value, and not the value itself."""
+    return member.is_vector or member.kind in ("string", "table", "union")
+
+
+def _problem_of(schema: SchemaDecl, member: FieldDecl) -> str | None:
+    """Returns an error text if the kind, default and attributes of a field contradict each other."""
+    is_reference = _is_reference(member)
+    if member.kind == "union" and member.is_vector:
+        return "vectors of unions are not supported"
+    if member.kind == "enum" and not member.is_vector:
+        if member.default not in schema.enums[member.target].members.values():
+            return "the default is not a member of the enum"
+    if member.required and not is_reference:
+        return "only references can be required"
+    if member.default is None and (is_reference or member.kind != "scalar"):
+        return "only numbers can have the default null"
+    if member.effect is not None and member.target != "uint32":
+        return "an operand must be a uint or a vector of uints"
+    if ("min" in member.attributes) != ("max" in member.attributes):
+        return "bounds need both a min and a max"
+    return None
+
+
+def _set_bounds(schema: SchemaDecl, member: FieldDecl) -> str | None:
+    """Sets the bounds of a number. Returns an error text if its default is out of the bounds."""
+    if _is_reference(member):
+        return None
+    member.bounds = _bounds(schema, member)
+    if member.bounds and not member.bounds[0] <= (member.default or 0) <= member.bounds[1]:
+        return "the default is out of its bounds"
+    return None
+
+
+def _sorted_by_use(path: Path, schema: SchemaDecl) -> dict[str, TableDecl]:
+    """Returns the tables in an order in which each table comes after the tables that it contains.
+
+    Raises:
+        SchemaSyntaxError: a table contains itself.
+    """
     ordered: dict[str, TableDecl] = {}
     entered: set[str] = set()
 
@@ -489,4 +517,4 @@ def _resolve(path: Path, schema: SchemaDecl) -> None:
 
     for name in list(schema.tables):
         visit(name)
-    schema.tables = ordered
+    return ordered
