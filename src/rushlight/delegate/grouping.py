@@ -47,12 +47,12 @@ def form_parts(
 
 def joined(groups: Iterable[Sequence[Node]]) -> list[list[Node]]:
     """Merges groups that have common nodes."""
-    of: dict[Node, list[Node]] = {}
+    group_of: dict[Node, list[Node]] = {}
     for group in groups:
-        together = list(dict.fromkeys(member for node in group for member in of.get(node, [node])))
-        for node in together:
-            of[node] = together
-    return list({id(group): group for group in of.values()}.values())
+        merged = list(dict.fromkeys(member for node in group for member in group_of.get(node, [node])))
+        for node in merged:
+            group_of[node] = merged
+    return list({id(group): group for group in group_of.values()}.values())
 
 
 def _ranks(nodes: Sequence[Node], chosen: set[Node], leader: dict[Node, Node]) -> dict[Node, int] | None:

@@ -141,25 +141,35 @@ def _backends(cuts: dict[str, list[Cut]]) -> list[str]:
 
 
 def _preprocess(backend_id: str, cuts: dict[str, list[Cut]], writer: Writer | None) -> None:
+    """Lowers the partitions of one backend, with one call of the backend for all methods.
+
+    Args:
+        backend_id: the name of the backend.
+        cuts: the partitions of each method. Their `lowered` is set.
+        writer: makes a program file of a lowered module.
+
+    Raises:
+        CompileError: the backend returned another number of results.
+    """
     backend = find_backend(backend_id)
-    parts = {method: found for method, of in cuts.items() if (found := _parts(of, backend_id))}
+    parts_of = {method: parts for method, items in cuts.items() if (parts := _parts(items, backend_id))}
     programs: dict[str, list[ExportedProgram]] = {}
     specs: dict[str, list[list[CompileSpec]]] = {}
-    for method, of in parts.items():
-        specs[method] = [part.spec.compile_specs for part in of]
+    for method, parts in parts_of.items():
+        specs[method] = [part.spec.compile_specs for part in parts]
         programs[method] = [
             backend.copy_exported_program_for_preprocess(part.program, part.spec.compile_specs)
-            for part in of
+            for part in parts
             if part.program is not None
         ]
     results = backend.preprocess_multimethod(programs, specs)
-    for method, of in parts.items():
-        if len(results.get(method, ())) != len(of):
+    for method, parts in parts_of.items():
+        if len(results.get(method, ())) != len(parts):
             raise CompileError(
                 f"{backend_id}.preprocess_multimethod returned {len(results.get(method, ()))} results for "
-                f"the {len(of)} partitions of method {method}"
+                f"the {len(parts)} partitions of method {method}"
             )
-        for part, result in zip(of, results[method], strict=True):
+        for part, result in zip(parts, results[method], strict=True):
             assert part.program is not None
             part.lowered = _lowered(part.program, backend_id, part.spec.compile_specs, result, writer)
 

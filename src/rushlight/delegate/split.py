@@ -43,14 +43,26 @@ _CONSTANT_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TEN
 
 @dataclass
 class Part:
-    """A partition: the nodes with one tag in one graph, and the program made from these nodes."""
+    """A partition: the nodes with one tag in one graph, and the program made from these nodes.
+
+    Attributes:
+        tag: the tag.
+        spec: the backend and its options.
+        nodes: the nodes, in graph order.
+        constants: the placeholders of constants and buffers that the partition owns.
+        inputs: the other nodes outside the partition whose results it reads.
+        mutations: the new values of the partition's mutable buffers, with the qualified names of the buffers.
+        outputs: the nodes whose results are read outside the partition.
+        program: the program of the partition.
+        lowered: the result of the backend.
+    """
 
     tag: str
     spec: DelegationSpec
     nodes: list[Node]
-    constants: list[Node] = field(default_factory=list)  # placeholders that the partition owns
+    constants: list[Node] = field(default_factory=list)
     inputs: list[Node] = field(default_factory=list)
-    mutations: list[tuple[Node, str]] = field(default_factory=list)  # (new value, name of the buffer)
+    mutations: list[tuple[Node, str]] = field(default_factory=list)
     outputs: list[Node] = field(default_factory=list)
     program: ExportedProgram | None = None
     lowered: LoweredBackendModule | None = None
@@ -166,17 +178,28 @@ def _check_one_part(node: Node) -> None:
     """Checks that all users of a constant that must not be copied have the constant's tag."""
     tag = meta.get_delegation_tag(node)
     for user in node.users:
-        its_tag = meta.get_delegation_tag(user)
-        if its_tag != tag:
+        user_tag = meta.get_delegation_tag(user)
+        if user_tag != tag:
             raise CompileError(
                 f"constant data node ({node.name}) is tagged with ({tag}) but has user ({user.name}) which "
-                f"has tag ({its_tag}); without no_copy in its metadata, each side gets a copy"
+                f"has tag ({user_tag}); without no_copy in its metadata, each side gets a copy"
             )
 
 
 def _find_boundary(
     part: Part, part_of: dict[Node, str], owner: ExportedProgram | None, tagged: dict[Node, InputSpec]
 ) -> None:
+    """Finds the constants, inputs, mutations and outputs of a partition.
+
+    Args:
+        part: the partition, whose lists are filled.
+        part_of: the tag of each node in a partition.
+        owner: the program if the partition is in its main graph; None inside control flow.
+        tagged: the tagged constants and buffers of the program.
+
+    Raises:
+        CompileError: nodes outside the partition use a mutable buffer that is tagged for it.
+    """
     inside = set(part.nodes)
     seen: set[Node] = set()
     new_values = new_values_of_buffers(owner.graph_signature) if owner is not None else {}
@@ -269,6 +292,13 @@ def _argument(node: Node) -> ArgumentSpec:
 
 
 def _program_of(part: Part, module: GraphModule, program: ExportedProgram) -> ExportedProgram:
+    """Makes the program of a partition, with its constants, inputs, mutations and outputs.
+
+    Args:
+        part: the partition.
+        module: the module with the graph of the partition.
+        program: the whole program.
+    """
     graph = Graph()
     mapping: dict[Node, Node] = {}
     specs = {spec.arg.name: spec for spec in program.graph_signature.input_specs if hasattr(spec.arg, "name")}

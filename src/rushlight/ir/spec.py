@@ -123,9 +123,27 @@ def is_order_unknown(a: IntLike, b: IntLike) -> bool:
 class TensorSpec:
     """A tensor of a program: dtype, shape, layout, and its location in the memory plan.
 
-    `shape` contains ints or symbolic ints until shapes are evaluated to their upper bounds. `lifetime` is the
-    [first, last] instruction, inclusive. A `mem_id` of 1 or more is a planned memory. `mem_offset` is in
-    bytes.
+    Attributes:
+        scalar_type: the dtype.
+        shape: the sizes. They are ints or symbolic ints until shapes are evaluated to their upper bounds.
+        stride: the stride of each dimension, in elements.
+        dim_order: the dimensions in memory order, outermost first.
+        shape_dynamism: whether sizes may change at run time, and whether they have upper bounds.
+        layout: torch.strided for dense tensors.
+        is_sparse: whether the tensor is sparse.
+        const: whether the tensor is a constant, whose value is in the program or in a data file.
+        requires_grad: as in torch.
+        extra_tensor_info: the qualified name and the location of the data, for the program file, or None.
+        alignment: the alignment in planned memory, in bytes.
+        storage: the elements of a constant, or None.
+        device, device_index: the device whose memory contains the tensor.
+        lifetime: the first and last step of the program that uses the tensor, both inclusive.
+        mem_id: the planned memory, from 1; None without a plan.
+        mem_obj_id: the number of the tensor's slot in this memory, for ExecuTorch's algorithms that assign
+            slots. Rushlight's planners do not use it.
+        mem_offset: the offset in the planned memory, in bytes; None without a plan.
+        storage_base: the spec of another tensor whose memory contains this tensor, or None.
+        storage_base_offset: the offset of this tensor in the memory of `storage_base`, in bytes.
     """
 
     def __init__(
