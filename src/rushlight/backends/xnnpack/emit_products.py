@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -28,6 +29,7 @@ from rushlight.backends.xnnpack.quantized import (
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import argument
 from rushlight.ir.errors import CompileError
+from rushlight.ir.quantization import QuantizedWeight
 
 aten = torch.ops.aten
 GROUP_UNIT = 32
@@ -118,13 +120,39 @@ def _spatial(values: Any, is_flat: bool, filler: int) -> tuple[int, int]:
     return pair(items)
 
 
-def emit_convolution(builder: GraphBuilder, node: Node) -> None:
-    """Emits a convolution or a transposed convolution."""
-    source, weight_node, bias_node = node.args[:3]
-    added = (0, 0, 0, 0)
-    if (folded := folded_padding(node)) is not None:
-        source, added = folded[0].args[0], folded[1]
-    assert isinstance(source, Node) and isinstance(weight_node, Node)
+@dataclass(frozen=True)
+class _Weights:
+    """The weight and the bias of a convolution.
+
+    Attributes:
+        weight: [groups * outputs, inputs, height, width], float32 or the integers of a quantized weight.
+        bias: float32 [groups * outputs], or None.
+        quantized: the quantization of the weight; None for a float weight.
+        inputs: the input channels of a group.
+        outputs: the output channels of a group.
+        is_flat: whether the convolution has one spatial dimension. The width of the weight is then 1.
+        is_depthwise: whether XNNPACK's depthwise convolution computes it.
+    """
+
+    weight: torch.Tensor
+    bias: torch.Tensor | None
+    quantized: QuantizedWeight | None
+    inputs: int
+    outputs: int
+    is_flat: bool
+    is_depthwise: bool
+
+
+def _weights_of(builder: GraphBuilder, node: Node, norm: Node | None) -> _Weights:
+    """Returns the weight and the bias of a convolution.
+
+    Args:
+        builder: the graph under construction.
+        node: the convolution.
+        norm: the result of a batch norm that is folded into the weight and the bias, or None.
+    """
+    weight_node, bias_node = node.args[1:3]
+    assert isinstance(weight_node, Node)
     quantized = stored_weight(weight_node, builder.context)
     if quantized is not None:
         weight = builder.context.constant(quantized.source)
@@ -135,7 +163,6 @@ def emit_convolution(builder: GraphBuilder, node: Node) -> None:
     if is_flat:
         weight = weight.unsqueeze(-1)
     is_transposed, groups = bool(node.args[6]), int(node.args[8])  # type: ignore[arg-type]
-    norm = _following_norm(builder, node)
     if norm is not None:
         weight, bias = _fold_norm(builder, norm, weight, bias, is_transposed, groups)
     if is_transposed:
@@ -145,18 +172,33 @@ def emit_convolution(builder: GraphBuilder, node: Node) -> None:
     else:
         inputs, outputs = weight.shape[1], weight.shape[0] // groups
     is_depthwise = inputs == 1 and not is_transposed
-    stored = weight.permute((1, 2, 3, 0) if is_depthwise else TO_NHWC)
+    return _Weights(weight, bias, quantized, inputs, outputs, is_flat, is_depthwise)
+
+
+def emit_convolution(builder: GraphBuilder, node: Node) -> None:
+    """Emits a convolution or a transposed convolution."""
+    source, _, bias_node = node.args[:3]
+    added = (0, 0, 0, 0)
+    if (folded := folded_padding(node)) is not None:
+        source, added = folded[0].args[0], folded[1]
+    assert isinstance(source, Node)
+    norm = _following_norm(builder, node)
+    weights = _weights_of(builder, node, norm)
+    is_flat, is_depthwise = weights.is_flat, weights.is_depthwise
+    is_transposed, groups = bool(node.args[6]), int(node.args[8])  # type: ignore[arg-type]
+    stored = weights.weight.permute((1, 2, 3, 0) if is_depthwise else TO_NHWC)
     stride = _spatial(node.args[3], is_flat, 1)
     padding = _spatial(node.args[4], is_flat, 0)
     dilation = _spatial(node.args[5], is_flat, 1)
     extra = _spatial(node.args[7], is_flat, 0)
     in_id = _as_image(builder, source) if is_flat else builder.value(source, Layout.NHWC)
+    quantized = weights.quantized
     if quantized is not None:
         axis = None if quantized.axis is None else 3 if is_depthwise else 0
         filter_id, bias_id = builder.weight_and_bias(stored, quantized, axis, bias_node, source)
     else:
         filter_id = builder.constant(stored)
-        bias_id = NONE if bias is None else builder.constant(bias)
+        bias_id = NONE if weights.bias is None else builder.constant(weights.bias)
     result, bounds = fused_activation(builder, norm if norm is not None else node)
     dims = upper_dims(builder.tensor(result))
     if is_flat:
@@ -170,12 +212,12 @@ def emit_convolution(builder: GraphBuilder, node: Node) -> None:
             padding[1] + added[1],
             padding[0] + added[2],
             padding[1] + added[3],
-            weight.shape[2],
-            weight.shape[3],
+            weights.weight.shape[2],
+            weights.weight.shape[3],
             *stride,
             *dilation,
-            inputs,
-            outputs,
+            weights.inputs,
+            weights.outputs,
             groups,
             *extra,
             in_id,
