@@ -30,6 +30,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         1 if there is no instance or an instance cannot be read, else 0.
     """
+    options = _parser().parse_args(arguments)
+    files = [
+        file for path in options.paths for file in (sorted(path.glob("*.csv")) if path.is_dir() else [path])
+    ]
+    rows, failed = [], not files
+    if not files:
+        print(
+            "error: no CSV files found; give the paths of CSV files, or of folders with CSV files",
+            file=sys.stderr,
+        )
+    for file in files:
+        try:
+            problem = read_instance(file, options.alignment)
+        except (OSError, ValueError) as error:
+            print(f"error: {file}: {error}", file=sys.stderr)
+            failed = True
+            continue
+        start = time.perf_counter()
+        plan = ExactPlanner(options.seconds)(problem)
+        seconds = time.perf_counter() - start
+        check_plan(problem, plan)
+        rows.append({"instance": file.stem, **_figures(problem, plan), "seconds": round(seconds, 3)})
+        if options.out is not None:
+            write_plan(options.out / file.name, problem, plan)
+        if not options.json:
+            _print_row(rows[-1], header=len(rows) == 1)
+    if options.json:
+        print(json.dumps(rows, indent=2))
+    return int(failed)
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m rushlight.memory",
         description="Plans instances of the memory planning problem and checks every plan. An instance is a "
@@ -54,50 +86,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="a folder for the plans; each is a CSV file with the rows of the instance and their offsets",
     )
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
-    options = parser.parse_args(arguments)
-    files = [
-        file for path in options.paths for file in (sorted(path.glob("*.csv")) if path.is_dir() else [path])
-    ]
-    rows, failed = [], not files
-    if not files:
-        print(
-            "error: no CSV files found; give the paths of CSV files, or of folders with CSV files",
-            file=sys.stderr,
-        )
-    for file in files:
-        try:
-            problem = read_instance(file, options.alignment)
-        except (OSError, ValueError) as error:
-            print(f"error: {file}: {error}", file=sys.stderr)
-            failed = True
-            continue
-        start = time.perf_counter()
-        plan = ExactPlanner(options.seconds)(problem)
-        seconds = time.perf_counter() - start
-        check_plan(problem, plan)
-        search = plan.searches.get(1, MemorySearch(0))
-        peak = plan.peaks(problem).get(1, 0)
-        use = MemoryUse(1, peak, search.bound, len(problem.buffers), search.ended_by)
-        rows.append(
-            {
-                "instance": file.stem,
-                "buffers": len(problem.buffers),
-                "live_set": lower_bound(problem).get(1, 0),
-                "proven_bound": use.lower_bound,
-                "first_fit": best_first_fit(problem).peaks(problem).get(1, 0),
-                "peak": peak,
-                "optimal": use.optimal,
-                "verdict": use.verdict,
-                "seconds": round(seconds, 3),
-            }
-        )
-        if options.out is not None:
-            write_plan(options.out / file.name, problem, plan)
-        if not options.json:
-            _print_row(rows[-1], header=len(rows) == 1)
-    if options.json:
-        print(json.dumps(rows, indent=2))
-    return int(failed)
+    return parser
+
+
+def _figures(problem: Problem, plan: Plan) -> dict[str, object]:
+    """Returns the figures of a plan: its peak, lower bounds and the peak of first fit, in bytes."""
+    search = plan.searches.get(1, MemorySearch(0))
+    peak = plan.peaks(problem).get(1, 0)
+    use = MemoryUse(1, peak, search.bound, len(problem.buffers), search.ended_by)
+    return {
+        "buffers": len(problem.buffers),
+        "live_set": lower_bound(problem).get(1, 0),
+        "proven_bound": use.lower_bound,
+        "first_fit": best_first_fit(problem).peaks(problem).get(1, 0),
+        "peak": peak,
+        "optimal": use.optimal,
+        "verdict": use.verdict,
+    }
 
 
 def read_instance(path: Path, alignment: int = 1) -> Problem:
