@@ -65,16 +65,17 @@ def image_of(lowering: Lowering, tensor: Tensor, node: Node, any_order: bool = F
     return tensor.permute((0, 2, 3, 1))
 
 
-def output_of(lowering: Lowering, node: Node, source: Node | None = None) -> tuple[Tensor, Tensor]:
-    """Allocates the node's result; returns the result and its view [n, h, w, c].
+def output_of(lowering: Lowering, node: Node, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
+    """Allocates the node's result in channels-last memory; returns the result and its view [n, h, w, c].
 
-    The sizes are those of `source`, or by default those of `node`.
+    Args:
+        lowering: the steps emitted so far.
+        node: a node with one result, images [n, c, h, w] or rows [n, c, w].
+        dtype: the dtype of the result in the plan.
     """
-    sizes = lowering.sizes(node if source is None else source)
-    order = (0, 2, 3, 1) if len(sizes) == 4 else (0, 2, 1)
-    out = lowering.new(sizes, order)
-    image = out if out.rank == 4 else out.with_one(2)
-    return out, image.permute((0, 2, 3, 1))
+    sizes = lowering.sizes(node)
+    out = lowering.new(sizes, (0, 2, 3, 1) if len(sizes) == 4 else (0, 2, 1), dtype)
+    return out, out.as_image()
 
 
 def by_axis(value: Any, rank: int, fill: int) -> tuple[int, int]:
@@ -165,13 +166,11 @@ def _unpadded(
         return None
     if aten_op(source.target) is not aten.constant_pad_nd.default or argument(source, 2, 0):
         return None
-    given: Any = source.args[1]
+    pads: Any = source.args[1]  # before and after each dimension, the last dimension first
     rank = rank_of(source)
-    if not any(given) or any(given[2 * (rank - 2) :]) or not lowering.aliases.is_read_by(source, node):
+    if not any(pads) or any(pads[2 * (rank - 2) :]) or not lowering.aliases.is_read_by(source, node):
         return None
-    left, right = (
-        tuple(int(given[i]) if i < len(given) else 0 for i in places) for places in ((2, 0), (3, 1))
-    )
+    left, right = (tuple(int(pads[i]) if i < len(pads) else 0 for i in places) for places in ((2, 0), (3, 1)))
     inside = all(
         pad + max(before, after) <= most
         for pad, before, after, most in zip(padding, left, right, reach, strict=True)
@@ -227,7 +226,7 @@ def batch_norm(lowering: Lowering, node: Node) -> None:
 def _pool(lowering: Lowering, node: Node, pooling: Pooling, item: bool = False) -> None:
     x = lowering.tensor(node.args[0])
     getter = next((user for user in node.users if user.args[1] == 0), None) if item else None
-    out, image = output_of(lowering, node, getter)
+    out, image = output_of(lowering, node if getter is None else getter)
     lowering.emit(Pool2d(input=image_of(lowering, x, node), output=image, pooling=pooling), node)
     lowering.set_items(node, [out]) if item else lowering.set(node, out)
 

@@ -180,7 +180,7 @@ def _as_image(x: Tensor) -> Tensor | None:
             return None
     if x.rank == 5:
         return x.permute((0, 2, 3, 4, 1)).reshape((x.sizes[0], x.sizes[2], product(x.sizes[3:]), x.sizes[1]))
-    return (x if x.rank == 4 else x.with_one(2)).permute((0, 2, 3, 1))
+    return x.as_image()
 
 
 def _scale_groups(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.lower.images import by_axis, channel_scale
+from rushlight.backends.cpu.lower.images import by_axis, channel_scale, output_of
 from rushlight.backends.cpu.lower.int8_functions import Int8Function
 from rushlight.backends.cpu.lower.quantized_lowering import (
     INT8_VALUES,
@@ -214,18 +215,12 @@ def _convolution(lowering: QuantizedLowering, node: Node) -> bool:
     if is_depthwise:
         left = _in_arena(lowering, left, node)
 
-    def result(dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        sizes = lowering.sizes(node)
-        out = lowering.new(sizes, (0, 2, 3, 1) if len(sizes) == 4 else (0, 2, 1), dtype)
-        image = out if out.rank == 4 else out.with_one(2)
-        return out, image.permute((0, 2, 3, 1))
-
     _finish_product(
         lowering,
         node,
         source,
         StoredWeight(values, weight.scales),
-        result,
+        partial(output_of, lowering, node),
         left,
         None,
         bias=_bias(lowering, bias, values.shape[0]),
@@ -258,11 +253,10 @@ def _batch_norm(lowering: QuantizedLowering, node: Node) -> bool:
         return False
     params = lowering.quant_params[source]
     scale, shift = channel_scale(lowering, node)
-    out = lowering.new(raw.sizes, (0, 2, 3, 1) if raw.rank == 4 else (0, 2, 1), torch.int8)
-    image = out if out.rank == 4 else out.with_one(2)
+    out, image = output_of(lowering, getter, torch.int8)
     step = Int8Convolution(
         input=_in_arena(lowering, lowering.dense_image(raw, node), node),
-        output=image.permute((0, 2, 3, 1)),
+        output=image,
         weight=torch.ones(len(scale), 1, 1, 1, dtype=torch.int8),
         scales=(scale * params.scale).float(),
         bias=shift.float(),

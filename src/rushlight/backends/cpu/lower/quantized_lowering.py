@@ -136,9 +136,7 @@ class QuantizedLowering(Lowering):
 
     def dense_image(self, raw: Tensor, node: Node) -> Tensor:
         """Returns a batch of images or rows as [n, h, w, c] in row-major memory, copied if necessary."""
-        if raw.rank == 3:
-            raw = raw.with_one(2)
-        return self.contiguous(raw.permute((0, 2, 3, 1)), node)
+        return self.contiguous(raw.as_image(), node)
 
     def sole_writer(self, source: object, user: Node, allows_views: bool = False) -> PlanNode | None:
         """Returns the step that may be fused with `user`; None if the step's result is int8."""

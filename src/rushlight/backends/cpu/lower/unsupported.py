@@ -144,5 +144,5 @@ def _has_equal_sizes_by_assertion(node: Node) -> bool:
 
 
 def _indices(node: Node, position: int) -> Sequence[Any]:
-    given = argument(node, position)
-    return [given] if isinstance(given, Node) else given
+    indices = argument(node, position)
+    return [indices] if isinstance(indices, Node) else indices

@@ -66,7 +66,7 @@ def _fuse(before: PlanNode, step: PlanNode, gemm: Gemm[Tensor], accesses: Access
     found = _read(chain)
     if found is None or not is_pointwise(gemm):
         return False
-    written, x = _image(chain.output), found.x
+    written, x = chain.output.as_image(), found.x
     channels = x.sizes[3]
     if not gemm.input.has_layout_of(written) or not same(gemm.input.offset, written.offset):
         return False
@@ -81,11 +81,6 @@ def _fuse(before: PlanNode, step: PlanNode, gemm: Gemm[Tensor], accesses: Access
     )
     step.nodes = nodes_of((before, step))
     return True
-
-
-def _image(tensor: Tensor) -> Tensor:
-    """Images, or rows as images of height 1, as [n, h, w, c]."""
-    return (tensor if tensor.rank == 4 else tensor.with_one(2)).permute((0, 2, 3, 1))
 
 
 def _is_by_channel(image: Tensor) -> bool:
@@ -109,7 +104,7 @@ def _read(chain: Chain) -> _Found | None:
     """Returns the operands if the chain is clamp(x * scale + shift) on images or rows; otherwise None."""
     if chain.output.rank not in (3, 4):
         return None
-    operands = [_image(operand) for operand in chain.inputs]
+    operands = [operand.as_image() for operand in chain.inputs]
     maps = [index for index, operand in enumerate(operands) if not _is_by_channel(operand)]
     if len(maps) != 1:
         return None

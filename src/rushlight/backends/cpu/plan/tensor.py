@@ -121,6 +121,11 @@ class Tensor:
             strides=(*self.strides[:axis], 1, *self.strides[axis:]),
         )
 
+    def as_image(self) -> Tensor:
+        """Returns images [n, c, h, w], or rows [n, c, w] as images of height 1, as a view [n, h, w, c]."""
+        images = self.with_one(2) if self.rank == 3 else self
+        return images.permute((0, 2, 3, 1))
+
     def expand(self, sizes: Sequence[Size]) -> Tensor:
         """Broadcasts to `sizes`."""
         missing = len(sizes) - self.rank
