@@ -141,3 +141,29 @@ def test_copies_for_views_keep_the_memory_order(
     assert tensor.order_for(view) == order
     copied = Tensor(Storage(1), sizes, strides_in_order(sizes, order))
     assert copied.reshape(view) is not None
+
+
+class MixedHeads(nn.Module):
+    """Attention whose scores are mixed across heads, before and after the softmax."""
+
+    def __init__(self, heads: int, *, bias: bool) -> None:
+        super().__init__()
+        self.before, self.after = (nn.Linear(heads, heads, bias=bias) for _ in range(2))
+
+    def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        scores = self.before((q @ k.transpose(-2, -1)).permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+        return self.after(scores.softmax(-1).permute(0, 2, 3, 1)).permute(0, 3, 1, 2) @ v
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(
+    ("batch", "heads", "rows"), [(1, 4, 40), (3, 8, 17), (2, 1, 30), (1, 4, 5), (1, 24, 20)]
+)
+def test_heads_are_mixed_without_copies(batch: int, heads: int, rows: int, bias: bool) -> None:
+    torch.manual_seed(0)
+    model = MixedHeads(heads, bias=bias).eval()
+    inputs = tuple(torch.randn(batch, heads, rows, 12) for _ in range(3))
+    program, _ = lower(model, inputs)
+    if heads <= 16 and rows >= 17:
+        assert Copy not in kinds(program)
+    assert_close(run(program, inputs), expected(model, inputs))

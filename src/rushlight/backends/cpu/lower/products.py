@@ -6,20 +6,23 @@ import torch
 from torch.fx import Node
 
 from rushlight.backends.cpu.lower.attention import as_rank_4, decomposed_attention
-from rushlight.backends.cpu.lower.lowering import Lowering
+from rushlight.backends.cpu.lower.lowering import ChainBuilder, Lowering
 from rushlight.backends.cpu.lower.nodes import is_empty, rank_of
 from rushlight.backends.cpu.lower.row import Row
 from rushlight.backends.cpu.plan.node import Convolution
 from rushlight.backends.cpu.plan.sizes import product, same
-from rushlight.backends.cpu.plan.tables import (
-    MatMul,
-)
-from rushlight.backends.cpu.plan.tensor import Tensor
+from rushlight.backends.cpu.plan.tables import BinaryFunction, MatMul
+from rushlight.backends.cpu.plan.tensor import Tensor, constant
 from rushlight.ir import meta
 from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import argument
 
 aten = torch.ops.aten
+
+_MOST_PLANES = 16
+"""The most inputs and outputs of a product that is computed on planes."""
+_LEAST_PLANE = 256
+"""The least elements of a plane. With fewer elements, the steps take as long as the copies."""
 
 
 def product_of(
@@ -63,7 +66,59 @@ def product_of(
 def _product(
     lowering: Lowering, node: Node, source: object, weight: torch.Tensor, bias: torch.Tensor | None
 ) -> None:
-    lowering.set(node, product_of(lowering, node, lowering.tensor(source), weight, bias))
+    x = lowering.tensor(source)
+    planes = _few_planes(x, weight)
+    if planes is None:
+        lowering.set(node, product_of(lowering, node, x, weight, bias))
+        return
+    out = _product_of_planes(lowering, node, planes, weight, bias)
+    views = out.reshape((x.sizes[0], weight.shape[0], *x.sizes[1:-1]))
+    assert views is not None
+    lowering.set(node, views.permute((0, *range(2, x.rank), 1)))
+
+
+def _few_planes(x: Tensor, weight: torch.Tensor) -> Tensor | None:
+    """Returns the LHS [b, .., k] of a product as [b, k, rows], if its memory consists of a few planes.
+
+    This is the memory order of scores [b, heads, t, s] whose heads a linear layer mixes. A GEMM over rows
+    would need copies to the other memory order and back, which take longer than the product.
+    """
+    if x.rank < 3 or x.dtype is not torch.float32 or weight.dtype is not torch.float32:
+        return None
+    if max(weight.shape) > _MOST_PLANES or not all(isinstance(size, int) for size in x.sizes):
+        return None
+    rows = product(x.sizes[1:-1])
+    planes = x.permute((0, x.rank - 1, *range(1, x.rank - 1))).reshape((x.sizes[0], x.sizes[-1], rows))
+    if planes is None or not same(planes.strides[-1], 1) or int(rows) < _LEAST_PLANE:
+        return None
+    return planes
+
+
+def _product_of_planes(
+    lowering: Lowering, node: Node, planes: Tensor, weight: torch.Tensor, bias: torch.Tensor | None
+) -> Tensor:
+    """Emits weight @ planes + bias.
+
+    Args:
+        lowering: the steps emitted so far.
+        node: the node that the steps compute.
+        planes: the RHS [b, k, rows].
+        weight: [n, k].
+        bias: [n], or None.
+
+    Returns:
+        The result [b, n, rows].
+    """
+    sizes = (planes.sizes[0], weight.shape[0], planes.sizes[2])
+    matrices = constant(weight.detach()).expand((planes.sizes[0], *weight.shape))
+    out = lowering.new(sizes)
+    lowering.emit(MatMul(a=as_rank_4(matrices), b=as_rank_4(planes), output=as_rank_4(out)), node)
+    if bias is None:
+        return out
+    chain = ChainBuilder(lowering, node, sizes)
+    chain.add(BinaryFunction.ADD, chain.operand(out), chain.operand(constant(bias.detach().float()[:, None])))
+    chain.finish()
+    return lowering.tensor(node)
 
 
 def linear(lowering: Lowering, node: Node) -> None:
