@@ -75,7 +75,8 @@ These networks have larger batches. They are measured in the same way.
 """
 _INT8_FIELD = """### int8
 
-These networks have weights and activations in int8. `python -m benchmarks.wide --int8` measures them. The
+These networks have weights and activations in int8. `python -m benchmarks.wide --int8` measures them.
+Machine: {machine}. The
 column *to float32* is the ratio to the processor time of Rushlight for the same network in float32. *Same
 result* is the share of {samples} inputs for which the index of the largest output is that of eager PyTorch
 in float32, for Rushlight and for the fastest other system. Most weights are random, so that rounding easily
@@ -101,6 +102,7 @@ def page(
     results: Results,
     without_avx512: Results | None = None,
     field: Results | None = None,
+    field_int8: Results | None = None,
     shapes: Figures[shapes_benchmark.Row] | None = None,
     throughput: Figures[throughput_benchmark.Row] | None = None,
 ) -> str:
@@ -109,7 +111,8 @@ def page(
     Args:
         results: the figures of a processor with all its instructions.
         without_avx512: the figures of the same processor without AVX-512.
-        field: the figures of networks that Rushlight is not tuned for.
+        field: the figures of networks that Rushlight is not tuned for, in float32.
+        field_int8: the figures of such networks in int8.
         shapes: the figures of programs with a dynamic size.
         throughput: the figures of networks that several threads call at once.
     """
@@ -122,6 +125,8 @@ def page(
         parts += [_WITHOUT_AVX512.format(machine=_machine(without_avx512)), *_ratios(without_avx512)]
     if field is not None:
         parts += _field(field)
+    if field_int8 is not None:
+        parts += _int8_field(field_int8)
     if shapes is not None:
         parts += _shapes(shapes)
     if throughput is not None:
@@ -294,7 +299,7 @@ def _field(results: Results) -> list[str]:
     parts = [_FIELD.format(machine=_machine(results), systems=labels), *_table(head, body(batches=False))]
     if batches := body(batches=True):
         parts += [_BATCHES, *_table(head, batches)]
-    return parts + _int8_field(results)
+    return parts
 
 
 def _int8_field(results: Results) -> list[str]:
@@ -313,7 +318,7 @@ def _int8_field(results: Results) -> list[str]:
     head = ["", "ratio of processor times", "ratio of times", "fastest other system", "to float32"]
     head += ["same result", "same result, other"]
     body.sort(key=lambda row: row[1], reverse=True)
-    return [_INT8_FIELD.format(samples=SAMPLES), *_table(head, body)]
+    return [_INT8_FIELD.format(machine=_machine(results), samples=SAMPLES), *_table(head, body)]
 
 
 def _shapes(figures: Figures[shapes_benchmark.Row]) -> list[str]:
@@ -475,12 +480,13 @@ def main() -> None:
         parser.error(f"{path} does not exist: `make bench` writes it")
     results = Results.read(path)
     without = options.figures / "avx2.json"
-    field = options.figures / "field.json"
+    field, field_int8 = options.figures / "field.json", options.figures / "field_int8.json"
     shapes, throughput = options.figures / "shapes.json", options.figures / "throughput.json"
     text = page(
         results,
         Results.read(without) if without.exists() else None,
         Results.read(field) if field.exists() else None,
+        Results.read(field_int8) if field_int8.exists() else None,
         Figures.read(shapes, shapes_benchmark.Row) if shapes.exists() else None,
         Figures.read(throughput, throughput_benchmark.Row) if throughput.exists() else None,
     )
