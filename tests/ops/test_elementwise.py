@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from tests.ops.elementwise_cases import CASES
-from tests.ops.harness import Case, assert_same, check, compute, expected
+from tests.ops.harness import REAL, Case, assert_same, check, compute, expected
 from tests.ops.samples import tensor
 
 from rushlight.runtime import call_kernel
@@ -125,3 +125,23 @@ def test_remainders_and_floor_divisions_are_exact(kernel: str, reference: np.ufu
         wanted = reference(x.numpy(), y.numpy())
     np.testing.assert_array_equal(out.numpy(), wanted)
     assert (np.signbit(out.numpy()) == np.signbit(wanted))[~np.isnan(wanted)].all()
+
+
+SHORT_ROWS = [
+    ((700, 3), (3,)), ((700, 3), (700, 1)), ((60, 1, 3), (1, 50, 3)), ((7, 80, 1, 5), (7, 1, 4, 1)),
+    ((40, 3, 33), (3, 33)), ((9, 1, 50), (1, 40, 50)), ((0, 3), (3,)), ((5, 0), (5, 1)), ((600, 2), (1, 1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shapes", SHORT_ROWS, ids=str)
+@pytest.mark.parametrize("other", [*REAL, torch.complex64, torch.complex128], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int8, torch.bool, torch.complex64], ids=str)
+def test_broadcast_of_short_rows(
+    shapes: tuple[tuple[int, ...], tuple[int, ...]], dtype: torch.dtype, other: torch.dtype
+) -> None:
+    a, b = tensor(dtype, *shapes[0]), tensor(other, *shapes[1], seed=1)
+    condition = tensor(torch.int32, *shapes[1], seed=2) > 0
+    for x, y in ((a, b), (b, a)):
+        check("aten::mul.out", Case(x, y))
+        check("aten::eq.Tensor_out", Case(x, y))
+        check("aten::where.self_out", Case(condition, x, y))

@@ -47,6 +47,32 @@ def test_operands_of_one_type(dtype: torch.dtype) -> None:
         check("aten::relu.out", Case(a), None)
 
 
+SHORT_ROWS = [
+    ((700, 3), (3,)), ((700, 3), (700, 1)), ((60, 1, 3), (1, 50, 3)), ((7, 80, 1, 5), (7, 1, 4, 1)),
+    ((40, 3, 100), (3, 100)), ((9, 1, 70), (1, 40, 70)), ((300, 33), (300, 1)), ((0, 3), (3,)),
+    ((5, 0), (5, 1)), ((2, 2), (2, 1)), ((600, 2), (1, 1)), ((30, 1, 4, 1), (1, 20, 1, 6)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [*INTS, *FLOAT16_TYPES, torch.float32], ids=str)
+@pytest.mark.parametrize("shapes", SHORT_ROWS, ids=str)
+def test_broadcast_of_short_rows(shapes: tuple[tuple[int, ...], tuple[int, ...]], dtype: torch.dtype) -> None:
+    a, b = tensor(dtype, *shapes[0]), tensor(dtype, *shapes[1], seed=1)
+    condition = tensor(torch.int32, *shapes[1], seed=2) > 0
+    for x, y in ((a, b), (b, a)):
+        check("aten::sub.out", Case(x, y), None)
+        check("aten::maximum.out", Case(x, y), None)
+        check("aten::lt.Tensor_out", Case(x, y), None)
+        check("aten::where.self_out", Case(condition, x, y), None)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int32], ids=str)
+def test_short_rows_of_channels_last_tensors(dtype: torch.dtype) -> None:
+    a = tensor(dtype, 3, 5, 11, 13).to(memory_format=torch.channels_last)
+    for other in ((1, 5, 1, 1), (3, 1, 11, 13), (3, 5, 1, 13), (13,)):
+        check("aten::mul.out", Case(a, tensor(dtype, *other, seed=1)), None)
+
+
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int32, torch.int64], ids=str)
 @pytest.mark.parametrize("shape", [(1,), (1, 1), (1, 1, 1)], ids=str)
 def test_one_number_of_another_type_takes_part_in_broadcasting(

@@ -28,63 +28,33 @@ bool number_of(const Scalar& from, const Tensor& tensor, uint16_t* number) {
   return from.is_double() ? static_cast<double>(back) == from.to<double>() : back == value;
 }
 
-// Returns a part of an operand's row, converted to float32 in `to`.
-const float* widened(Convert load, const RowOperand& from, int64_t offset, int64_t step, int64_t n, float* to) {
-  load(from.at(offset), 1, to, 1, step ? n : 1);
-  return to;
-}
-
-// Calls row(a, a_step, b, b_step, offset of out, n) for parts of rows, with the operands converted to float32.
-template <typename Row>
-bool for_rows(KernelRuntimeContext& context, ScalarType type, const RowOperand& a, const RowOperand& b,
-              const Tensor& out, const Row& row) {
-  if (!resize_to_rows(context, out, {&a, &b})) return true;
-  LoopNest nest;
-  if (!make_element_rows(&nest, out, {&a, &b})) return false;
-  const int64_t a_step = row_step(nest, 1), b_step = a_step ? row_step(nest, 2) : 1;
-  const Convert load = load_function(type, ScalarType::Float);
-  context.parallel_for(0, nest.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
-    float left[kChunk], right[kChunk];
-    for_each_row(nest, begin, end, [&](const int64_t* at, int64_t n) {
-      for (int64_t i = 0; i < n; i += kChunk) {
-        const int64_t count = std::min(kChunk, n - i);
-        row(widened(load, a, at[1] + i * a_step, a_step, count, left), a_step,
-            widened(load, b, at[2] + i * b_step, b_step, count, right), b_step, at[0] + i, count);
-      }
-    });
-  });
-  return true;
-}
-
 bool run_binary(KernelRuntimeContext& context, BinaryOp op, ScalarType type, const RowOperand& a, const RowOperand& b,
                 const Tensor& out) {
   // A fused multiply-add would be rounded differently than in eager PyTorch.
   if (out.scalar_type() != type || op == BinaryOp::AddScaled || op == BinaryOp::Atan2) return false;
   if (!resize_to_rows(context, out, {&a, &b})) return true;
-  LoopNest nest;
-  if (!make_element_rows(&nest, out, {&a, &b})) return false;
-  const int64_t a_step = row_step(nest, 1), b_step = a_step ? row_step(nest, 2) : 1;
   const microkernels::F16Microkernels& kernels = microkernels::f16_microkernels();
-  const auto numbers = [](const RowOperand& from, int64_t offset) {
-    return reinterpret_cast<const uint16_t*>(from.at(offset));
-  };
-  context.parallel_for(0, nest.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
-    for_each_row(nest, begin, end, [&](const int64_t* at, int64_t n) {
-      kernels.binary(f16_type(type), op, numbers(a, at[1]), a_step, numbers(b, at[2]), b_step,
-                     out.mutable_data_ptr<uint16_t>() + at[0], n);
-    });
+  return for_element_rows(context, out, {&a, &b}, kElementGrain, [&](const ElementRow& row) {
+    kernels.binary(f16_type(type), op, reinterpret_cast<const uint16_t*>(row.in[0]), row.step[0],
+                   reinterpret_cast<const uint16_t*>(row.in[1]), row.step[1], reinterpret_cast<uint16_t*>(row.out),
+                   row.n);
   });
-  return true;
 }
 
 bool run_compare(KernelRuntimeContext& context, CompareOp op, ScalarType type, const RowOperand& a, const RowOperand& b,
                  const Tensor& out) {
   if (out.scalar_type() != ScalarType::Bool) return false;
+  if (!resize_to_rows(context, out, {&a, &b})) return true;
   const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
-  return for_rows(context, type, a, b, out,
-                  [&](const float* x, int64_t x_step, const float* y, int64_t y_step, int64_t offset, int64_t n) {
-                    kernels.compare(op, x, x_step, y, y_step, at(out, offset), n);
-                  });
+  const Convert load = load_function(type, ScalarType::Float);
+  return for_element_rows(context, out, {&a, &b}, kElementGrain, [&](const ElementRow& row) {
+    float numbers[2][kChunk];
+    for (int64_t i = 0; i < row.n; i += kChunk) {
+      const int64_t n = std::min(kChunk, row.n - i);
+      for (int k = 0; k < 2; ++k) load(row.in[k] + 2 * i * row.step[k], 1, numbers[k], 1, row.step[k] ? n : 1);
+      kernels.compare(op, numbers[0], row.step[0], numbers[1], row.step[1], row.out + i, n);
+    }
+  });
 }
 
 }  // namespace

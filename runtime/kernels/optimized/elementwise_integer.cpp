@@ -55,16 +55,10 @@ bool run_binary(KernelRuntimeContext& context, BinaryOp op, ScalarType type, con
   IntegerOp operation;
   if (!integer_type_of(type, &range) || !integer_op(op, &operation) || out.scalar_type() != type) return false;
   if (!resize_to_rows(context, out, {&a, &b})) return true;
-  LoopNest nest;
-  if (!make_element_rows(&nest, out, {&a, &b})) return false;
-  const int64_t a_step = row_step(nest, 1), b_step = a_step ? row_step(nest, 2) : 1;
   const microkernels::IntegerMicrokernels& kernels = microkernels::integer_microkernels();
-  context.parallel_for(0, nest.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
-    for_each_row(nest, begin, end, [&](const int64_t* at, int64_t n) {
-      kernels.binary(range.type, operation, a.at(at[1]), a_step, b.at(at[2]), b_step, rushlight::at(out, at[0]), n);
-    });
+  return for_element_rows(context, out, {&a, &b}, kElementGrain, [&](const ElementRow& row) {
+    kernels.binary(range.type, operation, row.in[0], row.step[0], row.in[1], row.step[1], row.out, row.n);
   });
-  return true;
 }
 
 bool run_compare(KernelRuntimeContext& context, CompareOp op, ScalarType type, const RowOperand& a, const RowOperand& b,
@@ -72,16 +66,10 @@ bool run_compare(KernelRuntimeContext& context, CompareOp op, ScalarType type, c
   IntegerRange range;
   if (!integer_type_of(type, &range) || out.scalar_type() != ScalarType::Bool) return false;
   if (!resize_to_rows(context, out, {&a, &b})) return true;
-  LoopNest nest;
-  if (!make_element_rows(&nest, out, {&a, &b})) return false;
-  const int64_t a_step = row_step(nest, 1), b_step = a_step ? row_step(nest, 2) : 1;
   const microkernels::IntegerMicrokernels& kernels = microkernels::integer_microkernels();
-  context.parallel_for(0, nest.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
-    for_each_row(nest, begin, end, [&](const int64_t* at, int64_t n) {
-      kernels.compare(range.type, op, a.at(at[1]), a_step, b.at(at[2]), b_step, rushlight::at(out, at[0]), n);
-    });
+  return for_element_rows(context, out, {&a, &b}, kElementGrain, [&](const ElementRow& row) {
+    kernels.compare(range.type, op, row.in[0], row.step[0], row.in[1], row.step[1], row.out, row.n);
   });
-  return true;
 }
 
 }  // namespace
@@ -141,17 +129,11 @@ bool select_elements(KernelRuntimeContext& context, const Tensor& condition, con
   }
   const RowOperand true_values(a), false_values(b), mask(condition);
   if (!resize_to_rows(context, out, {&true_values, &false_values, &mask})) return true;
-  LoopNest nest;
-  if (!make_element_rows(&nest, out, {&true_values, &false_values, &mask})) return false;
-  const int64_t steps[] = {row_step(nest, 1), row_step(nest, 2), row_step(nest, 3)};
   const microkernels::IntegerMicrokernels& kernels = microkernels::integer_microkernels();
-  context.parallel_for(0, nest.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
-    for_each_row(nest, begin, end, [&](const int64_t* at, int64_t n) {
-      kernels.select(size, mask.at(at[3]), steps[2], true_values.at(at[1]), steps[0], false_values.at(at[2]), steps[1],
-                     rushlight::at(out, at[0]), n);
-    });
-  });
-  return true;
+  return for_element_rows(
+      context, out, {&true_values, &false_values, &mask}, kElementGrain, [&](const ElementRow& row) {
+        kernels.select(size, row.in[2], row.step[2], row.in[0], row.step[0], row.in[1], row.step[1], row.out, row.n);
+      });
 }
 
 }  // namespace rushlight::optimized

@@ -2,9 +2,9 @@
 
 #include "kernels/optimized/elementwise_f16.h"
 #include "kernels/optimized/elementwise_integer.h"
+#include "kernels/optimized/elementwise_rows.h"
 #include "kernels/optimized/layout.h"
 #include "kernels/shared/element.h"
-#include "kernels/shared/loop_nest.h"
 #include "kernels/shared/promotion.h"
 #include "kernels/shared/shape.h"
 
@@ -43,48 +43,23 @@ bool read_number(const Tensor& tensor, float* number) {
 
 // A float32 tensor, or a number instead of a tensor.
 struct Operand {
-  const float* data = nullptr;
-  float number = 0;
   const Tensor* tensor = nullptr;  // null for a number
-  const Tensor* shape = nullptr;   // the tensor whose shape is broadcast; null if there is none
+  float number = 0;
+  const Tensor* shape = nullptr;  // the tensor whose shape is broadcast; null if there is none
   bool ok = true;
 
   explicit Operand(float value) : number(value) {}
   explicit Operand(const Tensor& from) : shape(&from) {
     if (is_float(from)) {
-      data = from.const_data_ptr<float>();
       tensor = &from;
     } else {
       ok = read_number(from, &number);
     }
   }
-  void add_to(LoopNest& nest) const {
-    if (tensor) {
-      nest.add(*tensor);
-      return;
-    }
-    for (int d = 0; d < nest.dim; ++d) nest.stride[nest.operands][d] = 0;
-    ++nest.operands;
-  }
-  const float* at(int64_t offset) const { return tensor ? data + offset : &number; }
+  RowOperand elements() const { return tensor ? RowOperand(*tensor) : RowOperand(&number, sizeof(number)); }
 };
 
-// Makes loops over `out` and operands 1, 2, ... whose rows microkernels can compute. Returns false if they cannot.
-bool make_rows(LoopNest* nest, const Tensor& out, const Operand& a, const Operand& b, const Tensor* third = nullptr) {
-  *nest = LoopNest::over(out.sizes());
-  nest->add(out);
-  a.add_to(*nest);
-  b.add_to(*nest);
-  if (third) nest->add(*third);
-  nest->sort_by(0);
-  nest->collapse();
-  if (nest->dim == 0) return true;
-  if (nest->inner_stride(0) != 1) return false;
-  for (int k = 1; k < nest->operands; ++k) {
-    if (nest->inner_stride(k) != 1 && nest->inner_stride(k) != 0) return false;
-  }
-  return true;
-}
+const float* floats(const uint8_t* data) { return reinterpret_cast<const float*>(data); }
 
 bool resize_to(KernelRuntimeContext& context, const Tensor& out, const Operand& a, const Operand& b,
                const Tensor* third = nullptr) {
@@ -95,42 +70,27 @@ bool resize_to(KernelRuntimeContext& context, const Tensor& out, const Operand& 
   return resize_out(context, out, shape.span());
 }
 
-int64_t step(const LoopNest& nest, int operand) { return nest.dim == 0 ? 0 : nest.inner_stride(operand); }
-
 bool run_binary(KernelRuntimeContext& context, BinaryOp op, const Operand& a, const Operand& b, const Tensor& out,
                 float p) {
   if (!a.ok || !b.ok || !is_float(out)) return false;
   if (!resize_to(context, out, a, b)) return true;
-  LoopNest nest;
-  if (!make_rows(&nest, out, a, b)) return false;
-  const int64_t a_step = step(nest, 1);
-  const int64_t b_step = a_step ? step(nest, 2) : 1;
   const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
-  float* to = out.mutable_data_ptr<float>();
   const int64_t grain = op == BinaryOp::Atan2 ? kCostlyGrain : kGrain;
-  context.parallel_for(0, nest.numel(), grain, [&](int64_t begin, int64_t end) {
-    for_each_row(nest, begin, end, [&](const int64_t* offset, int64_t n) {
-      kernels.binary(op, a.at(offset[1]), a_step, b.at(offset[2]), b_step, to + offset[0], n, p);
-    });
+  const RowOperand left = a.elements(), right = b.elements();
+  return for_element_rows(context, out, {&left, &right}, grain, [&](const ElementRow& row) {
+    kernels.binary(op, floats(row.in[0]), row.step[0], floats(row.in[1]), row.step[1],
+                   reinterpret_cast<float*>(row.out), row.n, p);
   });
-  return true;
 }
 
 bool run_compare(KernelRuntimeContext& context, CompareOp op, const Operand& a, const Operand& b, const Tensor& out) {
   if (!a.ok || !b.ok || out.scalar_type() != ScalarType::Bool) return false;
   if (!resize_to(context, out, a, b)) return true;
-  LoopNest nest;
-  if (!make_rows(&nest, out, a, b)) return false;
-  const int64_t a_step = step(nest, 1);
-  const int64_t b_step = a_step ? step(nest, 2) : 1;
   const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
-  uint8_t* to = out.mutable_data_ptr<uint8_t>();
-  context.parallel_for(0, nest.numel(), kGrain, [&](int64_t begin, int64_t end) {
-    for_each_row(nest, begin, end, [&](const int64_t* offset, int64_t n) {
-      kernels.compare(op, a.at(offset[1]), a_step, b.at(offset[2]), b_step, to + offset[0], n);
-    });
+  const RowOperand left = a.elements(), right = b.elements();
+  return for_element_rows(context, out, {&left, &right}, kGrain, [&](const ElementRow& row) {
+    kernels.compare(op, floats(row.in[0]), row.step[0], floats(row.in[1]), row.step[1], row.out, row.n);
   });
-  return true;
 }
 
 }  // namespace
@@ -188,19 +148,12 @@ bool map_where(KernelRuntimeContext& context, const Tensor& condition, const Ten
   const Operand true_values(a), false_values(b);
   if (!true_values.ok || !false_values.ok) return false;
   if (!resize_to(context, out, true_values, false_values, &condition)) return true;
-  LoopNest nest;
-  if (!make_rows(&nest, out, true_values, false_values, &condition)) return false;
-  const int64_t steps[] = {step(nest, 1), step(nest, 2), step(nest, 3)};
   const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
-  float* to = out.mutable_data_ptr<float>();
-  const uint8_t* mask = condition.const_data_ptr<uint8_t>();
-  context.parallel_for(0, nest.numel(), kGrain, [&](int64_t begin, int64_t end) {
-    for_each_row(nest, begin, end, [&](const int64_t* offset, int64_t n) {
-      kernels.where(mask + offset[3], steps[2], true_values.at(offset[1]), steps[0], false_values.at(offset[2]),
-                    steps[1], to + offset[0], n);
-    });
+  const RowOperand left = true_values.elements(), right = false_values.elements(), mask(condition);
+  return for_element_rows(context, out, {&left, &right, &mask}, kGrain, [&](const ElementRow& row) {
+    kernels.where(row.in[2], row.step[2], floats(row.in[0]), row.step[0], floats(row.in[1]), row.step[1],
+                  reinterpret_cast<float*>(row.out), row.n);
   });
-  return true;
 }
 
 }  // namespace rushlight::optimized

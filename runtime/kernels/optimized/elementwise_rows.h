@@ -29,10 +29,33 @@ inline constexpr int64_t kElementGrain = 16 * 1024;
 // Sets out's shape to the broadcast shape of the operands.
 bool resize_to_rows(KernelRuntimeContext& context, const Tensor& out,
                     std::initializer_list<const RowOperand*> operands);
-// Makes loops over `out` and operands 1, 2, ... Returns false if, along the innermost loop, elements of `out` are not
-// contiguous, or elements of an operand are neither contiguous nor broadcast.
-bool make_element_rows(LoopNest* nest, const Tensor& out, std::initializer_list<const RowOperand*> operands);
-// Returns the stride of an operand along a row: 1, or 0 if the operand is broadcast.
-inline int64_t row_step(const LoopNest& nest, int operand) { return nest.dim == 0 ? 0 : nest.inner_stride(operand); }
+// A part of the result, and the elements of the operands for it. A step is 1 or 0. At least one step is 1, unless n is
+// 1.
+struct ElementRow {
+  const uint8_t* in[3];
+  int64_t step[3];
+  uint8_t* out;
+  int64_t n;
+};
+
+struct ElementRowFunction {
+  void (*call)(const void* function, const ElementRow& row);
+  const void* function;
+};
+
+// See for_element_rows().
+bool run_element_rows(KernelRuntimeContext& context, const Tensor& out,
+                      std::initializer_list<const RowOperand*> operands, int64_t grain,
+                      const ElementRowFunction& function);
+
+// Calls row(ElementRow) for all elements of `out`, whose shape is already set, on several threads. There are two or
+// three operands. Returns false if, along the innermost loop, elements of `out` are not contiguous, or elements of an
+// operand are neither contiguous nor broadcast.
+template <typename Row>
+bool for_element_rows(KernelRuntimeContext& context, const Tensor& out,
+                      std::initializer_list<const RowOperand*> operands, int64_t grain, const Row& row) {
+  return run_element_rows(context, out, operands, grain,
+                          {[](const void* f, const ElementRow& part) { (*static_cast<const Row*>(f))(part); }, &row});
+}
 
 }  // namespace rushlight::optimized

@@ -1,7 +1,10 @@
 #include "kernels/shared/elementwise.h"
 
+#include <algorithm>
+
 #include "kernels/shared/convert.h"
 #include "kernels/shared/loop_nest.h"
+#include "kernels/shared/short_rows.h"
 
 namespace rushlight {
 namespace {
@@ -9,18 +12,26 @@ namespace {
 constexpr int64_t kBlockBytes = 1024;
 constexpr int64_t kGrain = 16384;  // minimum number of elements per thread
 
+// Builds that are optimized for size compute short rows one at a time.
+#if defined(__OPTIMIZE_SIZE__)
+constexpr bool kJoinsShortRows = false;
+#else
+constexpr bool kJoinsShortRows = true;
+#endif
+
 struct Operand {
   uint8_t* data;
   int64_t element;  // bytes
   int64_t stride;   // elements, in the innermost loop
   Convert convert;
+  bool same;    // the loop reads or writes elements of the tensor's dtype
   bool direct;  // the loop reads or writes the tensor itself
   bool narrows;
 };
 
 // A block of an operand, converted to the compute type.
 struct alignas(64) Block {
-  uint8_t bytes[kBlockBytes];
+  uint8_t bytes[kBlockBytes + ShortRows::kSlackBytes];
 };
 
 class Runner {
@@ -44,6 +55,26 @@ class Runner {
     return true;
   }
 
+  // Returns the number of elements in a block of short rows.
+  int64_t short_block() const { return short_block_; }
+
+  // Computes the rows from `begin` to `end`.
+  void run_short_rows(const ShortRows& rows, int64_t begin, int64_t end) const {
+    Block blocks[kMaxOperands], stored;
+    const void* in[kMaxOperands];
+    for (int64_t first = begin; first < end; first += rows.rows_at_once()) {
+      const int64_t count = std::min(rows.rows_at_once(), end - first), n = count * rows.row_size();
+      for (int k = 0; k < inputs_; ++k) {
+        const Operand& operand = operands_[k];
+        uint8_t* const block = blocks[k].bytes;
+        in[k] = rows.read(k, operand.data, operand.element, first, count, operand.same ? block : stored.bytes);
+        if (!operand.same) in[k] = converted(operand, static_cast<const uint8_t*>(in[k]), 1, n, block);
+      }
+      finish(in, operands_[inputs_].data + first * rows.row_size() * operands_[inputs_].element, n, blocks);
+    }
+  }
+
+  // Computes the elements from `begin` to `end`.
   void run(int64_t begin, int64_t end) const {
     Block blocks[kMaxOperands];
     for_each_row(nest_, begin, end, [&](const int64_t* offsets, int64_t n) {
@@ -58,10 +89,13 @@ class Runner {
     const int64_t stride = nest_.inner_stride(k);
     // A bool input is converted, because its byte may differ from 0 and 1, see element().
     const bool is_read_bool = k < inputs_ && loop_type == ScalarType::Bool;
-    const bool direct = tensor.scalar_type() == loop_type && stride == 1 && !narrows && !is_read_bool;
-    operands_[k] = {at(tensor, 0), static_cast<int64_t>(tensor.element_size()), stride, convert, direct, narrows};
-    const int64_t fits = kBlockBytes / static_cast<int64_t>(element_size(loop_type));
-    if (!direct && fits < block_) block_ = fits;
+    const bool same = tensor.scalar_type() == loop_type && !narrows && !is_read_bool;
+    const bool direct = same && stride == 1;
+    const auto element = static_cast<int64_t>(tensor.element_size());
+    operands_[k] = {at(tensor, 0), element, stride, convert, same, direct, narrows};
+    const auto loop_element = static_cast<int64_t>(element_size(loop_type));
+    if (!direct) block_ = std::min(block_, kBlockBytes / loop_element);
+    short_block_ = std::min(short_block_, kBlockBytes / std::max(element, loop_element));
   }
 
   void run_block(const int64_t* offsets, int64_t first, int64_t n, Block* blocks) const {
@@ -69,15 +103,23 @@ class Runner {
     for (int k = 0; k < inputs_; ++k) {
       const Operand& operand = operands_[k];
       const uint8_t* data = operand.data + (offsets[k] + first * operand.stride) * operand.element;
-      if (!operand.direct) {
-        operand.convert(data, operand.stride, blocks[k].bytes, 1, n);
-        if (operand.narrows) narrow_to(function_.common, blocks[k].bytes, n);
-        data = blocks[k].bytes;
-      }
-      in[k] = data;
+      in[k] = operand.direct ? data : converted(operand, data, operand.stride, n, blocks[k].bytes);
     }
     const Operand& out = operands_[inputs_];
-    uint8_t* data = out.data + (offsets[inputs_] + first * out.stride) * out.element;
+    finish(in, out.data + (offsets[inputs_] + first * out.stride) * out.element, n, blocks);
+  }
+
+  // Writes n elements of an operand to `block` in the compute type, and returns `block`.
+  const uint8_t* converted(const Operand& operand, const uint8_t* data, int64_t stride, int64_t n,
+                           uint8_t* block) const {
+    operand.convert(data, stride, block, 1, n);
+    if (operand.narrows) narrow_to(function_.common, block, n);
+    return block;
+  }
+
+  // Computes n elements of the output, which is at `data`.
+  void finish(const void* const* in, uint8_t* data, int64_t n, Block* blocks) const {
+    const Operand& out = operands_[inputs_];
     function_.loop(function_.function, in, out.direct ? data : blocks[inputs_].bytes, n);
     if (!out.direct) out.convert(blocks[inputs_].bytes, 1, data, out.stride, n);
   }
@@ -86,6 +128,7 @@ class Runner {
   const ElementwiseFunction& function_;
   int inputs_;
   int64_t block_ = INT64_MAX;  // number of elements that are converted at a time
+  int64_t short_block_ = INT64_MAX;
   Operand operands_[kMaxOperands];
 };
 
@@ -109,6 +152,12 @@ void run_elementwise(KernelRuntimeContext& context, Span<const Tensor> inputs, c
   nest.collapse();
   const Runner runner(nest, inputs, out, function);
   RL_KERNEL_REQUIRE(context, runner.is_supported(), InvalidType, "arithmetic between these dtypes is not supported");
+  ShortRows rows;
+  if (kJoinsShortRows && rows.prepare(nest, static_cast<int>(inputs.size()), runner.short_block())) {
+    context.parallel_for(0, rows.rows(), kGrain / rows.row_size(),
+                         [&](int64_t begin, int64_t end) { runner.run_short_rows(rows, begin, end); });
+    return;
+  }
   context.parallel_for(0, out.numel(), kGrain, [&](int64_t begin, int64_t end) { runner.run(begin, end); });
 }
 
