@@ -10,7 +10,8 @@ import torch
 from tests.ops.elementwise_cases import CASES as ELEMENTWISE
 from tests.ops.harness import FLOAT16_TYPES, INTS, Case, assert_same, check, compute, expected
 from tests.ops.reduction_cases import CASES as REDUCTIONS
-from tests.ops.samples import tensor
+from tests.ops.samples import special, tensor
+from tests.ops.test_elementwise import near_multiples
 
 from rushlight.runtime import kernel_names
 
@@ -125,3 +126,93 @@ def test_reductions(shape: tuple[int, ...], dims: list[int], dtype: torch.dtype)
         for name in ("argmax", "argmin"):
             check(f"aten::{name}.out", Case(nan, dims[0]), None)
         check("aten::amax.out", Case(nan, dims), None)
+
+
+@pytest.mark.parametrize("name", ["remainder", "fmod"])
+def test_remainders_have_the_bits_of_the_portable_kernels(name: str) -> None:
+    x, y = near_multiples()
+    cases = [
+        (f"aten::{name}.Tensor_out", Case(x, y)),
+        (f"aten::{name}.Tensor_out", Case(x[:700, None].contiguous(), y[:3])),
+        (f"aten::{name}.Scalar_out", Case(x, 0.3)),
+        (f"aten::{name}.Scalar_out", Case(x, -1e30)),
+    ]
+    for kernel, case in cases:
+        out = [torch.empty_like(t) for t in expected(kernel, case)]
+        wanted = compute(kernel, case, [torch.empty_like(out[0])], "portable")
+        got = compute(kernel, case, out, "optimized")
+        same = got[0].view(torch.int32) == wanted[0].view(torch.int32)
+        assert bool((same | (got[0].isnan() & wanted[0].isnan())).all())
+
+
+@pytest.mark.parametrize("dtype", [*INTS, torch.bool], ids=str)
+def test_bits_and_conditions_of_long_and_short_rows(dtype: torch.dtype) -> None:
+    a = tensor(dtype, 7, 1300)
+    for b in (
+        tensor(dtype, 7, 1300, seed=1),
+        tensor(dtype, 7, 1, seed=1),
+        tensor(dtype, 1300),
+        tensor(dtype),
+    ):
+        for name in ("and", "or", "xor"):
+            for x, y in ((a, b), (b, a)):
+                check(f"aten::bitwise_{name}.Tensor_out", Case(x, y), None)
+                check(f"aten::logical_{name}.out", Case(x, y), None)
+    for x in (a, special(dtype), tensor(dtype, 0, 3), tensor(dtype)):
+        check("aten::bitwise_not.out", Case(x), None)
+        for number in (0, 5, True) if dtype == torch.bool else (0, 5, -1, 1000, True):
+            if dtype == torch.bool and number is not True:
+                continue
+            check("aten::bitwise_xor.Scalar_out", Case(x, number), None)
+        if dtype != torch.bool:
+            check("aten::abs.out", Case(x), None)
+            check("aten::neg.out", Case(x), None)
+
+
+def test_logical_operators_accept_any_nonzero_byte_as_true() -> None:
+    a = torch.arange(256, dtype=torch.uint8).repeat(3)
+    b = torch.arange(768, dtype=torch.int32).remainder(3).to(torch.uint8)
+    for name in ("and", "or", "xor"):
+        check(f"aten::logical_{name}.out", Case(a, b), None)
+
+
+def test_products_of_complex_numbers() -> None:
+    a = tensor(torch.complex64, 5, 401)
+    for b in (
+        tensor(torch.complex64, 5, 401, seed=1),
+        tensor(torch.complex64, 5, 1),
+        tensor(torch.complex64, 401),
+    ):
+        check("aten::mul.out", Case(a, b), None)
+        check("aten::mul.out", Case(b, a), None)
+    check("aten::mul.out", Case(tensor(torch.complex64, 300, 3), tensor(torch.complex64, 3)), None)
+    check("aten::mul.Scalar_out", Case(a, 2.5), None)
+
+
+def test_clamp_by_tensors() -> None:
+    x = tensor(torch.float32, 5, 1301)
+    x[0, :3] = torch.tensor([torch.nan, torch.inf, -torch.inf])
+    low, high = tensor(torch.float32, 5, 1301, seed=1), tensor(torch.float32, 1301, seed=2)
+    low[1, 5], high[7] = torch.nan, torch.nan
+    for a, b in ((low, high), (low[:, :1].contiguous(), high), (torch.tensor(-1.0), torch.tensor(0.5))):
+        for case in (Case(x, a, b), Case(x, a, None), Case(x, None, b), Case(torch.tensor(0.3), a, b)):
+            check("aten::clamp.Tensor_out", case, None)
+    check(
+        "aten::clamp.Tensor_out",
+        Case(tensor(torch.float32, 300, 3), low[0, :3].clone(), high[:3].clone()),
+        None,
+    )
+    # The result may have the memory of the upper bounds.
+    bounds = tensor(torch.float32, 5, 1301, seed=3)
+    wanted = expected("aten::clamp.Tensor_out", Case(x, low, bounds.clone()))
+    assert_same(
+        compute("aten::clamp.Tensor_out", Case(x, low, bounds), [bounds], "optimized"), wanted, "clamp"
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, *FLOAT16_TYPES], ids=str)
+def test_truncated_quotients(dtype: torch.dtype) -> None:
+    x, y = tensor(dtype, 5, 401), tensor(dtype, 401, seed=1)
+    y[y == 0] = 1
+    check("aten::div.out_mode", Case(x, y, rounding_mode="trunc"), None)
+    check("aten::div.Scalar_mode_out", Case(x, 1.5, rounding_mode="trunc"), None)

@@ -16,4 +16,9 @@ bool clamp_out(KernelRuntimeContext& context, const Tensor& in, const std::optio
   return map_unary(context, microkernels::UnaryOp::Clamp, in, out, low, high);
 }
 
+bool clamp_tensor_out(KernelRuntimeContext& context, const Tensor& in, const std::optional<Tensor>& min,
+                      const std::optional<Tensor>& max, Tensor& out) {
+  return map_clamp(context, in, min, max, out);
+}
+
 }  // namespace rushlight::optimized

@@ -14,11 +14,24 @@ bool abs_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool add_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, const Scalar& alpha, Tensor& out);
 bool add_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, const Scalar& alpha, Tensor& out);
 bool atan2_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+bool bitwise_and_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+bool bitwise_and_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+bool bitwise_not_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool bitwise_or_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+bool bitwise_or_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+bool bitwise_xor_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+bool bitwise_xor_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 bool ceil_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool clamp_out(KernelRuntimeContext& context, const Tensor& in, const std::optional<Scalar>& min,
                const std::optional<Scalar>& max, Tensor& out);
+bool clamp_tensor_out(KernelRuntimeContext& context, const Tensor& in, const std::optional<Tensor>& min,
+                      const std::optional<Tensor>& max, Tensor& out);
 bool cos_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool div_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+bool div_out_mode(KernelRuntimeContext& context, const Tensor& a, const Tensor& b,
+                  std::optional<std::string_view> rounding_mode, Tensor& out);
+bool div_scalar_mode_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b,
+                         std::optional<std::string_view> rounding_mode, Tensor& out);
 bool div_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 bool elu_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& alpha, const Scalar& scale,
              const Scalar& input_scale, Tensor& out);
@@ -28,6 +41,8 @@ bool erf_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool exp_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool expm1_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool floor_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool fmod_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+bool fmod_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 bool ge_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 bool ge_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 bool gelu_out(KernelRuntimeContext& context, const Tensor& in, std::string_view approximate, Tensor& out);
@@ -43,7 +58,10 @@ bool log10_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool log1p_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool log2_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool log_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool logical_and_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 bool logical_not_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool logical_or_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
+bool logical_xor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 bool lt_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 bool lt_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 bool maximum_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
@@ -57,6 +75,8 @@ bool neg_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool pow_tensor_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 bool reciprocal_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool relu_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool remainder_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+bool remainder_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 bool round_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool rsqrt_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool rsub_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, const Scalar& alpha, Tensor& out);

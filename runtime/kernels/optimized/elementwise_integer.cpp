@@ -1,5 +1,7 @@
 #include "kernels/optimized/elementwise_integer.h"
 
+#include <algorithm>
+
 #include "kernels/optimized/elementwise_rows.h"
 #include "kernels/optimized/integer_type.h"
 #include "kernels/shared/axes.h"
@@ -102,6 +104,25 @@ bool integer_compare(KernelRuntimeContext& context, CompareOp op, const Tensor& 
   Number number;
   return number_of(b, a, &number) &&
          run_compare(context, op, a.scalar_type(), RowOperand(a), RowOperand(&number.value, number.size), out);
+}
+
+bool integer_abs(KernelRuntimeContext& context, const Tensor& in, const Tensor& out) {
+  constexpr int64_t kBlock = 512;
+  IntegerRange range;
+  if (!integer_type_of(in.scalar_type(), &range) || out.scalar_type() != in.scalar_type()) return false;
+  if (!resize_out_like(context, out, in)) return true;
+  if (range.min == 0 || !same_layout(in, out)) return false;
+  const microkernels::IntegerMicrokernels& kernels = microkernels::integer_microkernels();
+  context.parallel_for(0, in.numel(), kElementGrain, [&](int64_t begin, int64_t end) {
+    constexpr int64_t kZero = 0;
+    alignas(64) uint8_t negative[kBlock * 8];
+    for (int64_t i = begin; i < end; i += kBlock) {
+      const int64_t n = std::min(kBlock, end - i);
+      kernels.binary(range.type, IntegerOp::Sub, &kZero, 0, at(in, i), 1, negative, n);
+      kernels.binary(range.type, IntegerOp::Maximum, at(in, i), 1, negative, 1, at(out, i), n);
+    }
+  });
+  return true;
 }
 
 bool integer_clamp(KernelRuntimeContext& context, const Tensor& in, const std::optional<Scalar>& min,

@@ -22,6 +22,7 @@ bool integer_compare(KernelRuntimeContext& context, microkernels::CompareOp op, 
                      const Tensor& out);
 bool integer_compare(KernelRuntimeContext& context, microkernels::CompareOp op, const Tensor& a, const Scalar& b,
                      const Tensor& out);
+bool integer_abs(KernelRuntimeContext& context, const Tensor& in, const Tensor& out);
 bool integer_clamp(KernelRuntimeContext& context, const Tensor& in, const std::optional<Scalar>& min,
                    const std::optional<Scalar>& max, const Tensor& out);
 

@@ -1,5 +1,7 @@
 #include "kernels/optimized/elementwise_map.h"
 
+#include <algorithm>
+
 #include "kernels/optimized/elementwise_f16.h"
 #include "kernels/optimized/elementwise_integer.h"
 #include "kernels/optimized/elementwise_rows.h"
@@ -138,6 +140,33 @@ bool map_compare(KernelRuntimeContext& context, CompareOp op, const Tensor& a, c
   if (is_integer(a)) return integer_compare(context, op, a, b, out);
   if (is_f16(a)) return f16_compare(context, op, a, b, out);
   return is_float(a) && run_compare(context, op, Operand(a), Operand(b.to<float>()), out);
+}
+
+bool map_clamp(KernelRuntimeContext& context, const Tensor& in, const std::optional<Tensor>& min,
+               const std::optional<Tensor>& max, const Tensor& out) {
+  constexpr int64_t kBlock = 512;
+  if (!all_float(in, out) || (min && !is_float(*min)) || (max && !is_float(*max))) return false;
+  if (!min || !max) {
+    return min   ? map_binary(context, BinaryOp::Maximum, in, *min, out)
+           : max ? map_binary(context, BinaryOp::Minimum, in, *max, out)
+                 : false;
+  }
+  const RowOperand operands[] = {RowOperand(in), RowOperand(*min), RowOperand(*max)};
+  if (!resize_to_rows(context, out, {&operands[0], &operands[1], &operands[2]})) return true;
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
+  return for_element_rows(context, out, {&operands[0], &operands[1], &operands[2]}, kGrain, [&](const ElementRow& row) {
+    float block[kBlock];
+    for (int64_t i = 0; i < row.n; i += kBlock) {
+      const int64_t n = std::min(kBlock, row.n - i);
+      const auto at = [&](int k) { return floats(row.in[k]) + i * row.step[k]; };
+      // The microkernel needs a step of 1. If both operands are numbers, so is their result.
+      const bool is_number = row.step[0] == 0 && row.step[1] == 0;
+      kernels.binary(BinaryOp::Maximum, at(0), row.step[0], at(1), is_number ? 1 : row.step[1], block,
+                     is_number ? 1 : n, 0);
+      kernels.binary(BinaryOp::Minimum, block, is_number ? 0 : 1, at(2), row.step[2],
+                     reinterpret_cast<float*>(row.out) + i, n, 0);
+    }
+  });
 }
 
 bool map_where(KernelRuntimeContext& context, const Tensor& condition, const Tensor& a, const Tensor& b,

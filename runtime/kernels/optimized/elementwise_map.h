@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "microkernels/tables/f32.h"
 #include "rushlight/core/kernel_context.h"
 #include "rushlight/core/scalar.h"
@@ -28,6 +30,9 @@ bool map_compare(KernelRuntimeContext& context, microkernels::CompareOp op, cons
                  const Tensor& out);
 bool map_compare(KernelRuntimeContext& context, microkernels::CompareOp op, const Tensor& a, const Scalar& b,
                  const Tensor& out);
+// Clamps float32 numbers to [min, max], where min or max may be absent. NaN results if an operand is NaN.
+bool map_clamp(KernelRuntimeContext& context, const Tensor& in, const std::optional<Tensor>& min,
+               const std::optional<Tensor>& max, const Tensor& out);
 bool map_where(KernelRuntimeContext& context, const Tensor& condition, const Tensor& a, const Tensor& b,
                const Tensor& out);
 
