@@ -226,7 +226,8 @@ def test_gather_takes_int32_positions() -> None:
 @pytest.mark.parametrize("name", ["_embedding_bag", "_embedding_bag_forward_only"])
 @pytest.mark.parametrize("mode", [0, 1, 2])
 @pytest.mark.parametrize("dtype", [*FLOATS, *FLOAT16_TYPES])
-def test_embedding_bag(name: str, mode: int, dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("library", ["portable", "optimized"])
+def test_embedding_bag(name: str, mode: int, dtype: torch.dtype, library: str) -> None:
     weight, indices = tensor(dtype, 10, 7), picks(10, 8)
     weights = tensor(dtype, 8, seed=2)
     for offsets, last, padding in (
@@ -238,22 +239,38 @@ def test_embedding_bag(name: str, mode: int, dtype: torch.dtype) -> None:
             args = (weight, indices, offsets, False, mode, False, per_sample, last, padding)
             wanted = getattr(torch.ops.aten, name).default(*args)
             outs = [torch.full_like(w, 7) for w in wanted]
-            call_kernel(f"aten::{name}.out", [*args, *outs], "portable")
+            call_kernel(f"aten::{name}.out", [*args, *outs], library)
             assert_same(outs[:1], wanted[:1], args)
 
 
 @pytest.mark.parametrize("mode", [0, 1, 2])
 @pytest.mark.parametrize("is_turned", [False, True])
-def test_embedding_bags_of_wide_rows(mode: int, is_turned: bool) -> None:
+@pytest.mark.parametrize("library", ["portable", "optimized"])
+def test_embedding_bags_of_wide_rows(mode: int, is_turned: bool, library: str) -> None:
     """With `is_turned`, the columns of the table are contiguous, not its rows."""
     weight = tensor(torch.float32, 150, 10).t() if is_turned else tensor(torch.float32, 10, 150)
     args = (weight, picks(10, 8), at(0, 3, 3, 5), False, mode, False, None, False, -1)
     wanted = torch.ops.aten._embedding_bag.default(*args)
     outs = [torch.full_like(w, 7) for w in wanted]
-    call_kernel("aten::_embedding_bag.out", [*args, *outs], "portable")
+    call_kernel("aten::_embedding_bag.out", [*args, *outs], library)
     assert_same(outs[:1], wanted[:1], args)
     if mode == 2:
         assert torch.equal(outs[3], wanted[3])
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+@pytest.mark.parametrize("width", [1, 16, 70])
+def test_embedding_bags_of_many_rows(mode: int, width: int) -> None:
+    """One bag has more rows than a kernel adds at a time; another one consists of padding."""
+    weight, indices = tensor(torch.float32, 10, width), picks(10, 400)
+    indices[300:310] = 4
+    scales = tensor(torch.float32, 400, seed=2) if mode == 0 else None
+    args = (weight, indices, at(0, 300, 310, 310), False, mode, False, scales, False, 4)
+    wanted = torch.ops.aten._embedding_bag.default(*args)
+    for library in ("portable", "optimized"):
+        outs = [torch.full_like(w, 7) for w in wanted]
+        call_kernel("aten::_embedding_bag.out", [*args, *outs], library)
+        assert_same(outs[:1], wanted[:1], args)
 
 
 REFUSED: list[tuple[str, list[object], str]] = [

@@ -161,6 +161,10 @@ struct F32Microkernels {
   // y[j] = op(y[j], x[i * stride + j]) for i < rows, j < n. `op` is Add, Maximum or Minimum. Add first adds groups of
   // eight rows.
   void (*reduce_rows)(BinaryOp op, const float* x, int64_t stride, int64_t rows, float* y, int64_t n);
+  // y[j] += sum over i < count of scales[i] * table[rows[i] * stride + j] for j < n, with ascending i. No scales (null)
+  // are scales of 1.
+  void (*add_gathered_rows)(const float* table, int64_t stride, const int64_t* rows, const float* scales, int64_t count,
+                            float* y, int64_t n);
   double (*sum)(const float* x, int64_t n);
   double (*squared_deviations)(const float* x, int64_t n, float mean);
   // Returns the largest or smallest x[i], or NaN if an x[i] is NaN. n > 0.

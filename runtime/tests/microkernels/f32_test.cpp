@@ -412,6 +412,29 @@ TEST_P(F32Test, DividesRowsByTheirNorms) {
   }
 }
 
+TEST_P(F32Test, SumsOfGatheredRows) {
+  constexpr int64_t kRows = 9, kStride = 150;
+  const auto table = numbers(kRows * kStride), scales = numbers(kRows);
+  const std::vector<int64_t> rows{3, 8, 0, 3, 7};
+  for (const int64_t n : {1, 3, 4, 15, 16, 17, 63, 64, 100, 149}) {
+    for (const float* const factors : {static_cast<const float*>(nullptr), scales.data()}) {
+      for (const int64_t count : {0, 1, 5}) {
+        auto y = numbers(n + 1);
+        const auto before = y;
+        kernels.add_gathered_rows(table.data(), kStride, rows.data(), factors, count, y.data(), n);
+        for (int64_t j = 0; j <= n; ++j) {
+          double wanted = before[static_cast<size_t>(j)];
+          for (int64_t i = 0; j < n && i < count; ++i) {
+            const double factor = factors ? factors[i] : 1.0;
+            wanted += factor * table[static_cast<size_t>(rows[static_cast<size_t>(i)] * kStride + j)];
+          }
+          EXPECT_NEAR(y[static_cast<size_t>(j)], wanted, 1e-4) << n << " " << j;
+        }
+      }
+    }
+  }
+}
+
 TEST_P(F32Test, SumsExtremesAndSoftmaxOfRows) {
   for (const int64_t n : {1, 3, 16, 17, 100, 5000}) {
     const auto x = numbers(n);

@@ -38,6 +38,40 @@ static void reduce_rows(BinaryOp op, const float* x, int64_t stride, int64_t row
   reduce_rows_with(x, stride, rows, y, n, [](Floats u, Floats v) { return minimum(u, v); });
 }
 
+// Adds columns of rows of a table; the sums of Vectors * kWidth columns stay in registers.
+template <int Vectors>
+RL_INLINE void add_gathered_columns(const float* table, int64_t stride, const int64_t* rows, const float* scales,
+                                    int64_t count, float* y) {
+  Floats sums[Vectors];
+  RL_UNROLL for (int v = 0; v < Vectors; ++v) sums[v] = load(y + v * kWidth);
+  for (int64_t i = 0; i < count; ++i) {
+    const float* const row = table + rows[i] * stride;
+    if (scales) {
+      const Floats scale = splat(scales[i]);
+      RL_UNROLL for (int v = 0; v < Vectors; ++v) sums[v] += scale * load(row + v * kWidth);
+    } else {
+      RL_UNROLL for (int v = 0; v < Vectors; ++v) sums[v] += load(row + v * kWidth);
+    }
+  }
+  RL_UNROLL for (int v = 0; v < Vectors; ++v) store(y + v * kWidth, sums[v]);
+}
+
+static void add_gathered_rows(const float* table, int64_t stride, const int64_t* rows, const float* scales,
+                              int64_t count, float* y, int64_t n) {
+  int64_t j = 0;
+  for (; j + 4 * kWidth <= n; j += 4 * kWidth) {
+    add_gathered_columns<4>(table + j, stride, rows, scales, count, y + j);
+  }
+  for (; j + kWidth <= n; j += kWidth) add_gathered_columns<1>(table + j, stride, rows, scales, count, y + j);
+  const int64_t rest = n - j;
+  if (rest <= 0 || rest >= kWidth) return;
+  Floats sums = load_few(y + j, rest);
+  for (int64_t i = 0; i < count; ++i) {
+    sums += splat(scales ? scales[i] : 1.0f) * load_few(table + rows[i] * stride + j, rest);
+  }
+  store_few(y + j, sums, rest);
+}
+
 // Returns the sum of f(x[i]). Blocks are summed in float32 with four vectors, and the sums of the blocks in float64.
 template <typename Function>
 RL_INLINE double sum_of(const float* x, int64_t n, const Function& f) {

@@ -46,6 +46,7 @@ static constexpr F32Microkernels make_table(const char* name) {
   RL_SET(compare, compare);
   RL_SET(where, where);
   RL_SET(reduce_rows, reduce_rows);
+  RL_SET(add_gathered_rows, add_gathered_rows);
   RL_SET(sum, sum_row);
   RL_SET(squared_deviations, squared_deviations);
   RL_SET(extreme, extreme);
