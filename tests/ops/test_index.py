@@ -270,7 +270,7 @@ def test_embedding_bags_of_many_rows(mode: int, width: int) -> None:
     for library in ("portable", "optimized"):
         outs = [torch.full_like(w, 7) for w in wanted]
         call_kernel("aten::_embedding_bag.out", [*args, *outs], library)
-        assert_same(outs[:1], wanted[:1], args)
+        assert_same(outs[:1], wanted[:1], args, rtol=1e-4, atol=1e-4)
 
 
 REFUSED: list[tuple[str, list[object], str]] = [

@@ -397,3 +397,18 @@ REFUSED: list[tuple[str, list[object], str]] = [
 def test_refused(name: str, args: list[object], text: str) -> None:
     with pytest.raises(RushlightError, match=text):
         call_kernel(name, args, "portable")
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.float16, torch.float32, torch.float64, torch.complex128])
+def test_copies_of_short_rows(dtype: torch.dtype) -> None:
+    """Short rows are copied in blocks: repeated rows or elements, rows with gaps, and reversed rows."""
+    for rows, columns in ((700, 3), (3, 70), (2, 1), (301, 17), (0, 3), (40, 99)):
+        x = tensor(dtype, rows, columns)
+        check("aten::repeat.out", Case(x, [1, 5]))
+        check("aten::repeat.out", Case(x, [2, 3, 4]))
+        check("aten::expand_copy.out", Case(x.view(rows, 1, columns, 1), [rows, 4, columns, 3]))
+        check("aten::flip.out", Case(x, [1]))
+        check("aten::flip.out", Case(x, [0, 1]))
+        check("aten::slice_copy.Tensor_out", Case(x, 1, 1, columns, 1))
+        check("aten::slice_copy.Tensor_out", Case(x, 1, 0, columns, 2))
+        check("aten::roll.out", Case(x, [1], [1]))

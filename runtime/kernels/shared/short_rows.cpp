@@ -12,9 +12,10 @@ template <typename T>
 void copy_short_rows(const uint8_t* data, int64_t row_stride, int64_t stride, int64_t rows, int64_t n,
                      uint8_t* buffer) {
   constexpr int64_t kAtOnce = 32 / static_cast<int64_t>(sizeof(T));
+  constexpr int64_t kMinRepeated = 40;  // with fewer elements, calls of memcpy are slower
   const T* const from = reinterpret_cast<const T*>(data);
   T* const to = reinterpret_cast<T*>(buffer);
-  if (row_stride == 0) {
+  if (row_stride == 0 && rows * n > kMinRepeated) {
     for (int64_t i = 0; i < n; ++i) to[i] = from[i * stride];
     for (int64_t done = n, all = rows * n; done < all; done *= 2) {
       std::memcpy(to + done, to, static_cast<size_t>(std::min(done, all - done)) * sizeof(T));

@@ -8,6 +8,7 @@
 #include "core/transpose.h"
 #include "kernels/shared/axes.h"
 #include "kernels/shared/dtype_switch.h"
+#include "kernels/shared/short_rows.h"
 
 namespace rushlight {
 namespace {
@@ -251,6 +252,28 @@ void copy_inner(KernelRuntimeContext& context, const StridedLoops& loops, const 
   });
 }
 
+// Copies short rows, which are repeated or consist of equal or distant elements, in blocks. Returns false if the rows
+// are long or the destination is not contiguous.
+bool copy_short_rows(KernelRuntimeContext& context, const StridedLoops& loops, const uint8_t* src, uint8_t* dst,
+                     int64_t size) {
+  constexpr int64_t kBlock = 2048;  // bytes
+  if (loops.count() > kMaxDim) return false;
+  LoopNest nest;
+  for (int i = 0; i < loops.count(); ++i) nest.push(loops[i].size, {loops[i].src, loops[i].dst});
+  ShortRows rows;
+  if (!rows.prepare(nest, 1, kBlock / size)) return false;
+  const int64_t bytes = rows.row_size() * size;
+  context.parallel_for(0, rows.rows(), std::max<int64_t>(1, kBytesPerTask / bytes), [&](int64_t begin, int64_t end) {
+    alignas(kLineBytes) uint8_t block[kBlock + ShortRows::kSlackBytes];
+    for (int64_t first = begin; first < end; first += rows.rows_at_once()) {
+      const int64_t count = std::min(rows.rows_at_once(), end - first);
+      const uint8_t* const from = rows.read(0, src, size, first, count, block);
+      move_bytes(dst + first * bytes, from, static_cast<size_t>(count * bytes));
+    }
+  });
+  return true;
+}
+
 }  // namespace
 
 int64_t StridedLoops::numel() const { return outer_count(*this, count_); }
@@ -285,15 +308,23 @@ void strided_copy(KernelRuntimeContext& context, StridedLoops loops, const void*
   if (loops.numel() == 0) return;
   loops.normalize();
   const int last = loops.count() - 1;
+  const auto size = static_cast<int64_t>(element_size);
+  const auto* const from_bytes = static_cast<const uint8_t*>(src);
+  auto* const to_bytes = static_cast<uint8_t*>(dst);
   if (loops[last].src == 1 && loops[last].dst == 1) {
     if (src == dst && last == 0) return;
-    copy_contiguous(context, loops, static_cast<const uint8_t*>(src), static_cast<uint8_t*>(dst),
-                    static_cast<int64_t>(element_size));
-    return;
+    if (kCopiesBlocks && loops[last].size * size <= kLineBytes &&
+        copy_short_rows(context, loops, from_bytes, to_bytes, size))
+      return;
+    return copy_contiguous(context, loops, from_bytes, to_bytes, size);
   }
   int read_loop = -1;  // the loop that reads consecutive elements
   for (int i = 0; i < last; ++i) {
     if (loops[i].src == 1) read_loop = i;
+  }
+  if (kCopiesBlocks && (read_loop < 0 || loops[last].src == 0) &&
+      copy_short_rows(context, loops, from_bytes, to_bytes, size)) {
+    return;
   }
   switch_element_size(context, element_size, [&](auto tag) {
     using T = typename decltype(tag)::type;
