@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/optimized/elementwise_rows.h"
 #include "kernels/optimized/integer_type.h"
+#include "kernels/shared/elementwise_rows.h"
 
 namespace rushlight::optimized {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/optimized/elementwise_rows.h"
+#include "kernels/shared/elementwise_rows.h"
 #include "kernels/shared/shape.h"
 #include "rushlight/core/evalue.h"
 

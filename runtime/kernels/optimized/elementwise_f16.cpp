@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "kernels/optimized/elementwise_map.h"
-#include "kernels/optimized/elementwise_rows.h"
 #include "kernels/shared/axes.h"
 #include "kernels/shared/convert.h"
+#include "kernels/shared/elementwise_rows.h"
 #include "kernels/shared/shape.h"
 #include "microkernels/tables/f16.h"
 

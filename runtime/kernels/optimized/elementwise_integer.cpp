@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "kernels/optimized/elementwise_rows.h"
 #include "kernels/optimized/integer_type.h"
 #include "kernels/shared/axes.h"
+#include "kernels/shared/elementwise_rows.h"
 #include "kernels/shared/shape.h"
 
 namespace rushlight::optimized {

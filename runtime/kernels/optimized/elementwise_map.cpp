@@ -4,9 +4,9 @@
 
 #include "kernels/optimized/elementwise_f16.h"
 #include "kernels/optimized/elementwise_integer.h"
-#include "kernels/optimized/elementwise_rows.h"
 #include "kernels/optimized/layout.h"
 #include "kernels/shared/element.h"
+#include "kernels/shared/elementwise_rows.h"
 #include "kernels/shared/promotion.h"
 #include "kernels/shared/shape.h"
 

@@ -56,4 +56,24 @@ void LoopNest::collapse() {
   dim = kept;
 }
 
+RowPosition::RowPosition(const LoopNest& nest, int64_t first) : index{}, offsets{} {
+  for (int d = nest.dim; d-- > 0;) {
+    index[d] = first % nest.size[d];
+    first /= nest.size[d];
+    for (int k = 0; k < nest.operands; ++k) offsets[k] += index[d] * nest.stride[k][d];
+  }
+}
+
+void RowPosition::step(const LoopNest& nest) {
+  const int inner = nest.dim - 1;
+  for (int k = 0; k < nest.operands; ++k) offsets[k] -= index[inner] * nest.stride[k][inner];
+  index[inner] = 0;
+  for (int d = inner; d-- > 0;) {
+    for (int k = 0; k < nest.operands; ++k) offsets[k] += nest.stride[k][d];
+    if (++index[d] < nest.size[d]) return;
+    for (int k = 0; k < nest.operands; ++k) offsets[k] -= nest.size[d] * nest.stride[k][d];
+    index[d] = 0;
+  }
+}
+
 }  // namespace rushlight

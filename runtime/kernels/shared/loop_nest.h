@@ -34,34 +34,30 @@ struct LoopNest {
   void collapse();
 };
 
+// The position of a row in a nest: the index of its first element in each loop, and the offset of each operand.
+struct RowPosition {
+  int64_t index[kMaxDim];
+  int64_t offsets[kMaxOperands];
+
+  // Begins at element `first` of the nest, which may be within a row.
+  RowPosition(const LoopNest& nest, int64_t first);
+  // Moves to the beginning of the next row.
+  void step(const LoopNest& nest);
+};
+
 // Calls row(offsets, n) for the elements [begin, end) of the nest. The row of operand k begins at offsets[k] and has n
 // elements, nest.inner_stride(k) elements apart.
 template <typename Row>
 void for_each_row(const LoopNest& nest, int64_t begin, int64_t end, const Row& row) {
   if (begin >= end) return;
-  int64_t index[kMaxDim];
-  int64_t offsets[kMaxOperands] = {};
-  int64_t rest = begin;
-  for (int d = nest.dim; d-- > 0;) {
-    index[d] = rest % nest.size[d];
-    rest /= nest.size[d];
-    for (int k = 0; k < nest.operands; ++k) offsets[k] += index[d] * nest.stride[k][d];
-  }
-  const int inner = nest.dim - 1;
-  while (begin < end) {
-    int64_t n = inner >= 0 ? nest.size[inner] - index[inner] : 1;
+  RowPosition at(nest, begin);
+  while (true) {
+    int64_t n = nest.dim > 0 ? nest.size[nest.dim - 1] - at.index[nest.dim - 1] : 1;
     if (n > end - begin) n = end - begin;
-    row(static_cast<const int64_t*>(offsets), n);
+    row(static_cast<const int64_t*>(at.offsets), n);
     begin += n;
-    if (inner < 0) return;
-    for (int k = 0; k < nest.operands; ++k) offsets[k] -= index[inner] * nest.stride[k][inner];
-    index[inner] = 0;
-    for (int d = inner; d-- > 0;) {
-      for (int k = 0; k < nest.operands; ++k) offsets[k] += nest.stride[k][d];
-      if (++index[d] < nest.size[d]) break;
-      for (int k = 0; k < nest.operands; ++k) offsets[k] -= nest.size[d] * nest.stride[k][d];
-      index[d] = 0;
-    }
+    if (begin >= end || nest.dim == 0) return;
+    at.step(nest);
   }
 }
 

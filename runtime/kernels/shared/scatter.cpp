@@ -79,7 +79,7 @@ void assign(const Tensor& out, int64_t axis, const Tensor& index, const Source& 
   T* const to = out.mutable_data_ptr<T>();
   const T* const from = static_cast<const T*>(source.data);
   for_each_gathered(nest, index, stride_at(out, axis), 0, index.numel(),
-                    [&, step = source.step](int64_t i, int64_t at) { to[at] = from[i * step]; });
+                    [=, step = source.step](int64_t i, int64_t at) { to[at] = from[i * step]; });
 }
 
 template <typename T>
@@ -92,16 +92,19 @@ void reduce_into(KernelRuntimeContext& context, const Tensor& out, int64_t axis,
   const auto visit = [&](const auto& body) { for_each_gathered(nest, index, stride, 0, index.numel(), body); };
   if (!include_self) {
     const T first = identity<T>(reduction);
-    visit([&](int64_t, int64_t at) { to[at] = first; });
+    visit([=](int64_t, int64_t at) { to[at] = first; });
   }
-  visit([&, step = source.step](int64_t i, int64_t at) {
-    to[at] = combine<T>(reduction, element(to + at), element(from + i * step));
-  });
+  const int64_t step = source.step;
+  if (reduction == ScatterReduction::Sum || reduction == ScatterReduction::Mean) {
+    visit([=](int64_t i, int64_t at) { to[at] = add_elements(element(to + at), element(from + i * step)); });
+  } else {
+    visit([=](int64_t i, int64_t at) { to[at] = combine<T>(reduction, element(to + at), element(from + i * step)); });
+  }
   if (reduction != ScatterReduction::Mean) return;
   int32_t* counts = context.allocate_temporary_array<int32_t>(static_cast<size_t>(out.numel()));
   if (!counts) return;
   std::fill(counts, counts + out.numel(), include_self ? 1 : 0);
-  visit([&](int64_t, int64_t at) { ++counts[at]; });
+  visit([=](int64_t, int64_t at) { ++counts[at]; });
   for (int64_t i = 0; i < out.numel(); ++i) {
     if (counts[i] > 1) to[i] = mean_of<T>(to[i], counts[i]);
   }

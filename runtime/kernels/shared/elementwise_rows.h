@@ -7,7 +7,7 @@
 #include "rushlight/core/kernel_context.h"
 #include "rushlight/core/tensor.h"
 
-namespace rushlight::optimized {
+namespace rushlight {
 
 // A tensor, or one number instead of a tensor.
 struct RowOperand {
@@ -58,4 +58,4 @@ bool for_element_rows(KernelRuntimeContext& context, const Tensor& out,
                           {[](const void* f, const ElementRow& part) { (*static_cast<const Row*>(f))(part); }, &row});
 }
 
-}  // namespace rushlight::optimized
+}  // namespace rushlight

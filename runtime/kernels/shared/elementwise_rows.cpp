@@ -1,4 +1,4 @@
-#include "kernels/optimized/elementwise_rows.h"
+#include "kernels/shared/elementwise_rows.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "kernels/shared/shape.h"
 #include "kernels/shared/short_rows.h"
 
-namespace rushlight::optimized {
+namespace rushlight {
 
 RowOperand::RowOperand(const Tensor& from)
     : data(from.const_data_ptr<uint8_t>()), size(static_cast<int64_t>(from.element_size())), tensor(&from) {}
@@ -103,4 +103,4 @@ bool run_element_rows(KernelRuntimeContext& context, const Tensor& out,
   return true;
 }
 
-}  // namespace rushlight::optimized
+}  // namespace rushlight
