@@ -8,6 +8,8 @@ import torch
 from tests.ops.optimized_check import check, run
 from torch.nn import functional
 
+from rushlight.runtime import call_kernel
+
 pytestmark = pytest.mark.threads
 
 SHAPES_AND_DIMS = [
@@ -15,7 +17,9 @@ SHAPES_AND_DIMS = [
     ((4, 197, 64), [1]),
     ((3, 5, 7), [0, 1]), ((3, 5, 7), [0, 1, 2]), ((3, 1, 7), [0, 2]), ((3, 5, 7), [0, 2]), ((2, 3000), [0]),
     ((200000,), [0]), ((4, 1), [1]), ((1, 1), [0]), ((3, 2, 1500), [1]), ((5000, 3), [0]),
-    ((2, 35, 600), [1]),
+    ((2, 35, 600), [1]), ((129, 1), [1]), ((300, 2), [1]), ((1000, 5), [1]), ((40, 7, 16), [2]),
+    ((257, 17), [1]), ((5, 3, 17), [0, 2]), ((1100, 2, 16), [0, 2]), ((3, 4, 5, 20), [0, 1, 3]),
+    ((3, 4, 5, 20), [0, 2, 3]),
 ]  # fmt: skip
 
 
@@ -44,6 +48,53 @@ def test_not_finite_elements(value: float, place: int, dim: int) -> None:
     check("aten::mean.out", [x, [dim], False, None], x.mean(dim))
     check("aten::amax.out", [x, [dim], False], x.amax(dim))
     check("aten::amin.out", [x, [dim], False], x.amin(dim))
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int16, torch.int32, torch.int64], ids=str)
+@pytest.mark.parametrize("shape,dims", SHAPES_AND_DIMS, ids=str)
+def test_reductions_of_integers(shape: tuple[int, ...], dims: list[int], dtype: torch.dtype) -> None:
+    x = torch.randint(0, 3, shape).to(dtype)
+    for library in ("optimized", None):
+        for threads in (1, 2):
+            total = torch.empty_like(x.sum(dims))
+            call_kernel("aten::sum.IntList_out", [x, dims, False, None, total], library, threads=threads)
+            assert torch.equal(total, x.sum(dims))
+            if library is None and dtype == torch.bool:
+                some = torch.empty_like(x.any(dims))
+                call_kernel("aten::any.dims_out", [x, dims, False, some], threads=threads)
+                assert torch.equal(some, x.any(dims))
+            for name in ("amax", "amin"):
+                wanted = getattr(x, name)(dims)
+                result = torch.empty_like(wanted)
+                call_kernel(f"aten::{name}.out", [x, dims, False, result], library, threads=threads)
+                assert torch.equal(result, wanted)
+
+
+def test_any_and_extremes_of_all_elements() -> None:
+    for size in (1, 7, 64, 1000, 5000):
+        x = torch.randn(size)
+        check("aten::max.unary_out", [x], x.max(), rtol=0, atol=0)
+        check("aten::min.unary_out", [x], x.min(), rtol=0, atol=0)
+        for place in (0, size - 1, size // 2):
+            mask = torch.zeros(size, dtype=torch.bool)
+            mask[place] = True
+            check("aten::any.all_out", [mask], mask.any())
+            x[place] = math.nan
+            check("aten::max.unary_out", [x], x.max(), rtol=0, atol=0)
+            x[place] = -math.inf
+            check("aten::min.unary_out", [x], x.min(), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("shape", [(129, 1), (300, 2), (1000, 16), (7, 40, 5)], ids=str)
+def test_products_of_short_rows(shape: tuple[int, ...]) -> None:
+    x = torch.randn(shape)
+    x[0, 0], x[1, 0] = math.nan, math.inf
+    check("aten::prod.int_out", [x, len(shape) - 1, False, None], x.double().prod(-1))
+
+
+def test_the_first_power() -> None:
+    x = torch.randn(3, 50)
+    check("aten::pow.Tensor_Scalar_out", [x, 1], x, rtol=0, atol=0)
 
 
 def test_reductions_of_nothing() -> None:

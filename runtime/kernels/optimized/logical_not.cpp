@@ -13,7 +13,7 @@ bool logical_not_out(KernelRuntimeContext& context, const Tensor& in, Tensor& ou
     // Local copies show the compiler that writing bytes cannot change these pointers.
     const uint8_t* x = in.const_data_ptr<uint8_t>();
     uint8_t* y = out.mutable_data_ptr<uint8_t>();
-    for (int64_t i = begin; i < end; ++i) y[i] = x[i] ^ 1;
+    for (int64_t i = begin; i < end; ++i) y[i] = x[i] == 0;
   });
   return true;
 }

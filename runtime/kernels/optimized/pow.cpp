@@ -1,6 +1,8 @@
 #include "kernels/optimized/elementwise.h"
 #include "kernels/optimized/elementwise_map.h"
 #include "kernels/optimized/layout.h"
+#include "kernels/shared/shape.h"
+#include "kernels/shared/strided_copy.h"
 
 namespace rushlight::optimized {
 
@@ -12,6 +14,10 @@ bool pow_tensor_scalar_out(KernelRuntimeContext& context, const Tensor& a, const
   constexpr Power kPowers[] = {{2, microkernels::UnaryOp::Square},      {0.5, microkernels::UnaryOp::Sqrt},
                                {3, microkernels::UnaryOp::Cube},        {-0.5, microkernels::UnaryOp::Rsqrt},
                                {-1, microkernels::UnaryOp::Reciprocal}, {-2, microkernels::UnaryOp::ReciprocalSquare}};
+  if (b.to<double>() == 1 && a.scalar_type() == out.scalar_type() && is_float(a)) {
+    if (resize_out_like(context, out, a)) copy_elements(context, a, out);
+    return true;
+  }
   // Eager PyTorch computes square roots of float16 as powers, which differ at -infinity.
   if (!is_float(a) && b.to<double>() != 2) return false;
   for (const Power& power : kPowers) {

@@ -43,6 +43,15 @@ bool product_over(KernelRuntimeContext& context, const Tensor& in, DimMask mask,
   const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
   const float* x = in.const_data_ptr<float>();
   float* y = out.mutable_data_ptr<float>();
+  if (f.inner == 1 && f.reduced <= kShortRow && f.outer >= kTransposedRows) {
+    for_transposed_rows(context, x, f.outer, f.reduced, [&](const float* block, int64_t rows, int64_t first) {
+      std::copy_n(block, rows, y + first);
+      for (int64_t i = 1; i < f.reduced; ++i) {
+        kernels.binary(BinaryOp::Mul, y + first, 1, block + i * kTransposedRows, 1, y + first, rows, 0);
+      }
+    });
+    return true;
+  }
   const int64_t chunks = (f.inner + kChunk - 1) / kChunk;
   const int64_t grain = std::max<int64_t>(1, kReductionGrain / (f.reduced * std::min(kChunk, f.inner)));
   context.parallel_for(0, f.outer * chunks, grain, [&](int64_t begin, int64_t end) {

@@ -79,15 +79,60 @@ bool reduction_shape(const Tensor& tensor, DimMask mask, ReductionShape* result)
   return true;
 }
 
+bool reduce_outer_and_inner_dims(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, DimMask mask,
+                                 bool keepdim, const Tensor& out) {
+  constexpr int64_t kMinRow = 16;
+  if (!all_float(in, out) || !is_row_major(in) || in.numel() == 0) return false;
+  int64_t sizes[3] = {1, 1, 1};  // reduced, kept, reduced
+  int group = 0;
+  for (int64_t d = 0; d < in.dim(); ++d) {
+    if (in.size(d) == 1) continue;
+    const int wanted = (mask >> d & 1) == 0 ? 1 : group == 0 ? 0 : 2;
+    if (wanted < group) return false;
+    group = wanted;
+    sizes[group] *= in.size(d);
+  }
+  const int64_t outer = sizes[0], kept = sizes[1], n = sizes[2];
+  if (outer == 1 || n < kMinRow) return false;
+  if (!resize_out(context, out, reduced_shape(in, mask, keepdim).span())) return true;
+  if (!is_row_major(out)) return false;
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
+  const float* const x = in.const_data_ptr<float>();
+  float* const y = out.mutable_data_ptr<float>();
+  const int64_t grain = std::max<int64_t>(1, kGrain / (outer * n));
+  context.parallel_for(0, kept, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) {
+      if (reduction > Reduction::Mean) {
+        float values[kChunk];
+        float result = 0;
+        for (int64_t first = 0; first < outer; first += kChunk - 1) {
+          const int64_t rows = std::min(kChunk - 1, outer - first);
+          values[rows] = result;
+          for (int64_t i = 0; i < rows; ++i)
+            values[i] = reduce_row(kernels, reduction, x + ((first + i) * kept + k) * n, n);
+          result = kernels.extreme(reduction == Reduction::Largest, values, first == 0 ? rows : rows + 1);
+        }
+        y[k] = result;
+        continue;
+      }
+      double sum = 0;
+      for (int64_t i = 0; i < outer; ++i) sum += kernels.sum(x + (i * kept + k) * n, n);
+      y[k] = static_cast<float>(reduction == Reduction::Mean ? sum / static_cast<double>(outer * n) : sum);
+    }
+  });
+  return true;
+}
+
 bool reduce_dims(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, DimMask mask, bool keepdim,
                  const Tensor& out) {
   ReductionShape f;
-  if (!reduction_shape(in, mask, &f)) return false;
+  if (!reduction_shape(in, mask, &f)) return reduce_outer_and_inner_dims(context, reduction, in, mask, keepdim, out);
   if (!is_float(in)) {
     const bool sums = reduction <= Reduction::Mean, half = dtypes::kHalf.contains(in.scalar_type());
     const ScalarType result = half || !sums ? in.scalar_type() : ScalarType::Long;
     IntegerRange range;
-    if (out.scalar_type() != result || (!half && !integer_type_of(in.scalar_type(), &range))) return false;
+    const bool is_bool = in.scalar_type() == ScalarType::Bool;
+    if (out.scalar_type() != result || (!half && !is_bool && !integer_type_of(in.scalar_type(), &range))) return false;
     if (half ? sums && f.inner > 1 && f.reduced > kMaxRows : reduction == Reduction::Mean) return false;
     if (!resize_out(context, out, reduced_shape(in, mask, keepdim).span())) return true;
     if (!is_row_major(out)) return false;
@@ -104,6 +149,15 @@ bool reduce_dims(KernelRuntimeContext& context, Reduction reduction, const Tenso
     double sum;
     if (!sum_all(context, kernels, x, f.reduced, &sum)) return true;
     *y = static_cast<float>(reduction == Reduction::Mean ? sum / static_cast<double>(f.reduced) : sum);
+  } else if (f.inner == 1 && f.reduced <= kShortRow && f.outer >= kTransposedRows) {
+    const auto size = static_cast<float>(f.reduced);
+    for_transposed_rows(context, x, f.outer, f.reduced, [&](const float* block, int64_t rows, int64_t first) {
+      const Reduction columns = reduction == Reduction::Mean ? Reduction::Sum : reduction;
+      reduce_columns(kernels, columns, block, f.reduced, kTransposedRows, rows, y + first);
+      if (reduction == Reduction::Mean) {
+        kernels.binary(microkernels::BinaryOp::Div, y + first, 1, &size, 0, y + first, rows, 0);
+      }
+    });
   } else if (f.inner == 1) {
     context.parallel_for(0, f.outer, std::max<int64_t>(1, kGrain / f.reduced), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) y[i] = reduce_row(kernels, reduction, x + i * f.reduced, f.reduced);

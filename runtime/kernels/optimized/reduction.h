@@ -11,6 +11,9 @@ namespace rushlight::optimized {
 
 bool amax_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> dims, bool keepdim, Tensor& out);
 bool amin_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> dims, bool keepdim, Tensor& out);
+bool any_all_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool any_dims_out(KernelRuntimeContext& context, const Tensor& in, std::optional<Span<const int64_t>> dims,
+                  bool keepdim, Tensor& out);
 bool any_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, bool keepdim, Tensor& out);
 bool argmax_out(KernelRuntimeContext& context, const Tensor& in, std::optional<int64_t> dim, bool keepdim, Tensor& out);
 bool argmin_out(KernelRuntimeContext& context, const Tensor& in, std::optional<int64_t> dim, bool keepdim, Tensor& out);
@@ -19,8 +22,10 @@ bool cdist_forward_out(KernelRuntimeContext& context, const Tensor& a, const Ten
 bool log_softmax_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, bool half_to_float, Tensor& out);
 bool logsumexp_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> dims, bool keepdim,
                    Tensor& out);
+bool max_unary_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool mean_out(KernelRuntimeContext& context, const Tensor& in, std::optional<Span<const int64_t>> dims, bool keepdim,
               std::optional<ScalarType> dtype, Tensor& out);
+bool min_unary_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool native_batch_norm_legit_no_training_out(KernelRuntimeContext& context, const Tensor& in,
                                              const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
                                              const Tensor& running_mean, const Tensor& running_var, double momentum,

@@ -47,8 +47,12 @@ class Runner {
     State states[kTile];
     for (int64_t j = 0; j < count; ++j) function_.init(function_.function, states[j].bytes);
     const int64_t base = offsets[0] + first * kept_.inner_stride(0);
-    for_each_row(reduced_, 0, reduced_numel_,
-                 [&](const int64_t* inner, int64_t n) { update_states(states, count, base + inner[0], n); });
+    if (reduced_.dim <= 1) {
+      update_states(states, count, base, reduced_numel_);
+    } else {
+      for_each_row(reduced_, 0, reduced_numel_,
+                   [&](const int64_t* inner, int64_t n) { update_states(states, count, base + inner[0], n); });
+    }
     for (int64_t j = 0; j < count; ++j) {
       alignas(16) uint8_t results[2][16];
       void* const pointers[2] = {results[0], results[1]};

@@ -108,24 +108,22 @@ static double squared_deviations(const float* x, int64_t n, float mean) {
 
 // Returns the largest or smallest x[i], or NaN if an x[i] is NaN. n > 0.
 static float extreme(bool largest, const float* x, int64_t n) {
-  Floats best = splat(x[0]);
-  int64_t i = 0;
-  if (largest) {
-    for (; i + kWidth <= n; i += kWidth) {
-      const Floats v = load(x + i);
-      best = select((v > best) | (v != v), v, best);
+  const auto run = [&](const auto& replaces, const auto& of_lanes) {
+    Floats best[4];
+    RL_UNROLL for (int v = 0; v < 4; ++v) best[v] = splat(x[0]);
+    const auto update = [&](Floats& to, Floats v) { to = select(replaces(v, to) | (v != v), v, to); };
+    int64_t i = 0;
+    for (; i + 4 * kWidth <= n; i += 4 * kWidth) {
+      RL_UNROLL for (int v = 0; v < 4; ++v) update(best[v], load(x + i + v * kWidth));
     }
-    float value = max_of(best);
-    for (; i < n; ++i) value = (x[i] > value || x[i] != x[i]) ? x[i] : value;
+    for (; i + kWidth <= n; i += kWidth) update(best[0], load(x + i));
+    RL_UNROLL for (int v = 1; v < 4; ++v) update(best[0], best[v]);
+    float value = of_lanes(best[0]);
+    for (; i < n; ++i) value = (replaces(x[i], value) || x[i] != x[i]) ? x[i] : value;
     return value;
-  }
-  for (; i + kWidth <= n; i += kWidth) {
-    const Floats v = load(x + i);
-    best = select((v < best) | (v != v), v, best);
-  }
-  float value = min_of(best);
-  for (; i < n; ++i) value = (x[i] < value || x[i] != x[i]) ? x[i] : value;
-  return value;
+  };
+  if (largest) return run([](auto v, auto best) { return v > best; }, [](Floats v) { return max_of(v); });
+  return run([](auto v, auto best) { return v < best; }, [](Floats v) { return min_of(v); });
 }
 
 static void normalize(const float* x, float* y, int64_t n, float mean, float scale, const float* weight,
