@@ -217,6 +217,19 @@ def test_gather_takes_no_positions_of_any_integer_type() -> None:
         call_kernel("aten::gather.out", [torch.randn(5, 3), 0, places, False, torch.empty(2, 3)])
 
 
+@pytest.mark.parametrize(
+    "dtype", [torch.int8, torch.float16, torch.float32, torch.complex64, torch.complex128]
+)
+def test_index_select_of_few_columns(dtype: torch.dtype) -> None:
+    for shape, dim in (((1100, 3), 1), ((7, 2, 5), 2), ((600, 4, 2), 1), ((3, 1), 1), ((0, 3), 1)):
+        for index in (at(0), at(0, 0, 0), picks(shape[dim], 32), picks(shape[dim], 33)):
+            check("aten::index_select.out", Case(tensor(dtype, *shape), dim, index))
+            check("aten::index_select.out", Case(tensor(dtype, *shape), dim, index.int()))
+    image = tensor(dtype, 2, 3, 20, 5).to(memory_format=torch.channels_last)
+    check("aten::index_select.out", Case(image, 1, at(2, 0, 1)))
+    check("aten::index_select.out", Case(image, 3, at(2, 0, 1)))
+
+
 def test_gather_takes_int32_positions() -> None:
     source, index, out = x(4, 5), picks(5, 4, 3), torch.empty(4, 3)
     call_kernel("aten::gather.out", [source, 1, index.int(), False, out], "portable")

@@ -416,3 +416,33 @@ REFUSED: list[tuple[str, list[object], str]] = [
 def test_refused(name: str, args: list[object], text: str) -> None:
     with pytest.raises(RushlightError, match=text):
         call_kernel(name, args, "portable")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int64], ids=str)
+def test_max_pools_of_long_lines(dtype: torch.dtype) -> None:
+    image = tensor(dtype, 2, 70, 9, 150)
+    special = tensor(torch.float32, 1, 3, 8, 150)
+    special[0, 0, 2, 5:40:3] = float("nan")
+    special[0, 1] = -float("inf")
+    inputs = [image, channels_last(image)] + ([special] if dtype == torch.float32 else [])
+    for x in inputs:
+        for kernel, stride, padding, dilation in (
+            ([1, 3], [1, 3], [0, 1], [1, 1]),
+            ([3, 4], [3, 5], [1, 2], [2, 3]),
+            ([2, 2], [2, 1], [0, 0], [1, 1]),
+        ):
+            for ceil_mode in (False, True):
+                case = Case(x, kernel, stride, padding, dilation, ceil_mode)
+                if dtype == torch.int64 and x.is_contiguous(memory_format=torch.channels_last):
+                    continue
+                check("aten::max_pool2d_with_indices.out", case)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic", "nearest"])
+def test_resampling_of_many_channels_last(mode: str) -> None:
+    image = tensor(torch.float32, 2, 70, 5, 6)
+    arguments = [] if mode == "nearest" else [False]
+    for size in ([11, 9], [3, 4]):
+        name = f"aten::upsample_{mode}2d.out"
+        for given in (channels_last(image), image):
+            check(name, Case(given, size, *arguments), atol=1e-5)

@@ -111,6 +111,18 @@ def test_what_is_refused(name: str, args: tuple[object, ...], message: str) -> N
         call_kernel(f"aten::{name}", args, "portable")
 
 
+@pytest.mark.parametrize("shape", [(1, 5), (3, 300), (300, 3), (2, 5, 300)], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int64, torch.bool], ids=str)
+def test_extremes_so_far_of_rows_and_columns(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    x = tensor(dtype, *shape)
+    if dtype == torch.float32:
+        x[0, 2] = float("nan")
+        x[0, 0] = -float("inf")
+    for dim in range(len(shape)):
+        for name in ("cummax", "cummin"):
+            check(f"aten::{name}.out", Case(x, dim))
+
+
 @pytest.mark.parametrize(
     "shape", [(1, 5), (4, 130), (7, 300), (130, 3), (2, 33, 600), (2, 3, 5, 129)], ids=str
 )

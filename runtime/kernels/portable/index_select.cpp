@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "kernels/portable/index.h"
 #include "kernels/shared/axes.h"
 #include "kernels/shared/dtype_switch.h"
@@ -6,6 +8,36 @@
 #include "kernels/shared/strided_copy.h"
 
 namespace rushlight::portable {
+namespace {
+
+constexpr int64_t kMaxColumns = 32;
+
+// Selects elements of short rows, the innermost loop of a nest over the index, `out` and `in`. Copies one column of
+// many rows at a time.
+template <typename T>
+void select_columns(KernelRuntimeContext& context, const LoopNest& nest, const IndexReader& positions, int64_t step,
+                    const Tensor& in, const Tensor& out) {
+  constexpr int64_t kRows = 512;
+  const int64_t columns = nest.inner_size(), to_step = nest.inner_stride(1);
+  LoopNest rows = nest;
+  --rows.dim;
+  rows.collapse();
+  const int64_t from_stride = rows.inner_stride(2), to_stride = rows.inner_stride(1);
+  context.parallel_for(0, rows.numel(), 8192 / columns + 1, [&](int64_t begin, int64_t end) {
+    for_each_row(rows, begin, end, [&](const int64_t* offsets, int64_t count) {
+      for (int64_t first = 0; first < count; first += kRows) {
+        const int64_t n = std::min(kRows, count - first);
+        for (int64_t j = 0; j < columns; ++j) {
+          const T* const from = in.const_data_ptr<T>() + offsets[2] + first * from_stride + positions[j] * step;
+          T* const to = out.mutable_data_ptr<T>() + offsets[1] + first * to_stride + j * to_step;
+          for (int64_t r = 0; r < n; ++r) to[r * to_stride] = from[r * from_stride];
+        }
+      }
+    });
+  });
+}
+
+}  // namespace
 
 void index_select_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, const Tensor& index, Tensor& out) {
   int64_t axis;
@@ -46,8 +78,10 @@ void index_select_out(KernelRuntimeContext& context, const Tensor& in, int64_t d
   }
   nest.sort_by(1);
   nest.collapse();
+  const bool selects_columns = nest.dim > 0 && nest.inner_stride(0) == 1 && nest.inner_size() <= kMaxColumns;
   switch_element_size(context, size, [&](auto tag) {
     using T = typename decltype(tag)::type;
+    if (selects_columns) return select_columns<T>(context, nest, positions, from, in, out);
     const T* const source = in.const_data_ptr<T>();
     T* const target = out.mutable_data_ptr<T>();
     context.parallel_for(0, out.numel(), 8192, [&](int64_t begin, int64_t end) {

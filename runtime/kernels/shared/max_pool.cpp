@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 
 #include "kernels/shared/axes.h"
@@ -70,6 +71,67 @@ void maximum_of_boxes(KernelRuntimeContext& context, const Tensor& in, int64_t d
   });
 }
 
+constexpr int64_t kBlock = 64;  // results of a line that are computed at a time
+
+// A part of a line of results. The window of the i-th result begins at position begin[2] + i * window_step of the last
+// spatial dim. Its elements are i * step elements after those of the first result.
+struct Line {
+  int64_t begin[3];
+  int64_t window_step, step, n;
+};
+
+// Returns the first position at or after `begin` that is not negative, in steps of `dilation`.
+int64_t first_inside(int64_t begin, int64_t dilation) {
+  return begin < 0 ? begin + (dilation - 1 - begin) / dilation * dilation : begin;
+}
+
+// Computes the maxima of a line, and their positions in the plane, as maximum_of_box() does. One loop computes all
+// results for a tap of the window.
+template <typename T>
+void maxima_of_line(const ImageLayout& image, const Window3d& w, const Line& line, const void* plane, void* to,
+                    int64_t* positions) {
+  T best[kBlock];
+  std::fill_n(best, line.n, lowest<T>());
+  std::fill_n(positions, line.n, -1);
+  const auto is_inside = [&](int dim, int64_t at) { return at >= 0 && at < image.size[dim]; };
+  for (int64_t k = 0; k < w.taps(); ++k) {
+    const int64_t z = line.begin[0] + k / (w.kernel[1] * w.kernel[2]) * w.dilation[0];
+    const int64_t y = line.begin[1] + k / w.kernel[2] % w.kernel[1] * w.dilation[1];
+    const int64_t x = line.begin[2] + k % w.kernel[2] * w.dilation[2];
+    int64_t begin = 0, end = line.n;
+    if (!is_inside(0, z) || !is_inside(1, y)) continue;
+    if (line.window_step > 0) {
+      if (x < 0) begin = (line.window_step - 1 - x) / line.window_step;
+      end = x < image.size[2] ? std::min(end, (image.size[2] - 1 - x) / line.window_step + 1) : 0;
+    } else if (!is_inside(2, x)) {
+      continue;
+    }
+    const T* const from =
+        static_cast<const T*>(plane) + z * image.stride[0] + y * image.stride[1] + x * image.stride[2];
+    const int64_t position = (z * image.size[1] + y) * image.size[2] + x;
+    for (int64_t i = begin; i < end; ++i) {
+      const T value = from[i * line.step];
+      // Without branches, because they would be as random as the elements.
+      const int replaces =
+          static_cast<int>(value > best[i]) | static_cast<int>(value != value) | static_cast<int>(positions[i] < 0);
+      const T choices[] = {best[i], value};
+      best[i] = choices[replaces];
+      positions[i] += (position + i * line.window_step - positions[i]) & -static_cast<int64_t>(replaces);
+    }
+  }
+  for (int64_t i = 0; i < line.n; ++i) {
+    if (positions[i] >= 0) continue;
+    const int64_t x = line.begin[2] + i * line.window_step;  // the window has no element
+    positions[i] =
+        (first_inside(line.begin[0], w.dilation[0]) * image.size[1] + first_inside(line.begin[1], w.dilation[1])) *
+            image.size[2] +
+        first_inside(x, w.dilation[2]);
+  }
+  std::copy_n(best, line.n, static_cast<T*>(to));
+}
+
+using MaximaOfLine = void (*)(const ImageLayout&, const Window3d&, const Line&, const void*, void*, int64_t*);
+
 bool require_long(KernelRuntimeContext& context, const Tensor& indices) {
   if (indices.scalar_type() == ScalarType::Long) return true;
   context.fail(Error::InvalidArgument, "indices are %s, not int64", dtype_name(indices.scalar_type()));
@@ -101,14 +163,35 @@ void max_pool(KernelRuntimeContext& context, const Pooling& pooling, const Tenso
   if constexpr (cortex_m::kHasInt8) {
     if (max_pool_on_cortex_m(pooling, in, out, indices)) return;
   }
-  const int64_t missing = 3 - pooling.dims;
-  maximum_of_boxes(context, in, pooling.dims, w.taps(), out, indices, [&](const int64_t* position, Box& box) {
-    for (int64_t i = 0; i < 3; ++i) {
-      int64_t begin = i < missing ? 0 : position[i - missing] * w.stride[i] - w.padding[i];
-      box.end[i] = std::min(begin + (w.kernel[i] - 1) * w.dilation[i] + 1, image.size[i]);
-      box.step[i] = w.dilation[i];
-      while (begin < 0) begin += w.dilation[i];
-      box.begin[i] = begin;
+  MaximaOfLine maxima = nullptr;
+  switch_dtype<dtypes::kRealH>(context, in.scalar_type(),
+                               [&](auto tag) { maxima = &maxima_of_line<typename decltype(tag)::type>; });
+  if (maxima == nullptr || out.numel() == 0) return;
+  const int64_t channel = out.dim() - pooling.dims - 1, missing = 3 - pooling.dims;
+  const auto size = static_cast<int64_t>(in.element_size());
+  for_each_line(context, out, w.taps(), [&](const int64_t* index, int axis, int64_t offset, int64_t count) {
+    int64_t plane = (channel > 0 ? index[0] * image.batch_stride : 0) + index[channel] * image.channel_stride;
+    int64_t positions_at = 0;
+    for (int64_t i = 0; i < indices.dim(); ++i) positions_at += index[i] * indices.stride(i);
+    const int64_t dim = axis > channel ? axis - channel - 1 + missing : -1;
+    Line line{{0, 0, 0}, 0, 0, 0};
+    for (int64_t i = missing; i < 3; ++i) line.begin[i] = index[channel + 1 + i - missing] * w.stride[i] - w.padding[i];
+    line.window_step = dim == 2 ? w.stride[2] : 0;
+    line.step = dim == 2 ? w.stride[2] * image.stride[2] : axis == channel ? image.channel_stride : image.batch_stride;
+    for (int64_t done = 0; done < count; done += line.n) {
+      // Along another spatial dim, the results are computed one at a time.
+      line.n = dim == 0 || dim == 1 ? 1 : std::min(kBlock, count - done);
+      int64_t positions[kBlock];
+      maxima(image, w, line, in.const_data_ptr<uint8_t>() + plane * size,
+             out.mutable_data_ptr<uint8_t>() + (offset + done) * size, positions);
+      for (int64_t i = 0; i < line.n; ++i) {
+        indices.mutable_data_ptr<int64_t>()[positions_at + (done + i) * indices.stride(axis)] = positions[i];
+      }
+      if (dim >= 0) {
+        line.begin[dim] += line.n * w.stride[dim];
+      } else {
+        plane += line.n * line.step;
+      }
     }
   });
 }

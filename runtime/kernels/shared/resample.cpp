@@ -12,6 +12,8 @@
 namespace rushlight {
 namespace {
 
+constexpr int64_t kBlock = 64;  // results that are computed at a time
+
 // sums[i] += factor * (the weighted sum of a row for the i-th of n results). `at` is the first entry of `taps`.
 template <typename T, typename W>
 void add_row(const Taps<W>& taps, int64_t at, const T* row, int64_t stride, W factor, int64_t n, W* sums) {
@@ -26,6 +28,23 @@ void add_row(const Taps<W>& taps, int64_t at, const T* row, int64_t stride, W fa
   };
   if (taps.width == 2) return add(std::integral_constant<int64_t, 2>());
   add(taps.width);
+}
+
+// The same for the i-th of n results whose sources are `step` elements apart and have the same weights.
+template <typename T, typename W>
+void add_pixels(const Taps<W>& taps, int64_t at, const T* row, int64_t stride, int64_t step, W factor, int64_t n,
+                W* sums) {
+  W parts[kBlock] = {};
+  for (int64_t x = at; x < at + taps.width; ++x) {
+    const T* const from = row + taps.index[x] * stride;
+    const W weight = taps.weight[x];
+    if (step == 1) {
+      for (int64_t i = 0; i < n; ++i) parts[i] += weight * static_cast<W>(from[i]);
+    } else {
+      for (int64_t i = 0; i < n; ++i) parts[i] += weight * static_cast<W>(from[i * step]);
+    }
+  }
+  for (int64_t i = 0; i < n; ++i) sums[i] += factor * parts[i];
 }
 
 template <typename T, typename W>
@@ -46,7 +65,6 @@ void run(KernelRuntimeContext& context, const Resample& r, const Tensor& in, con
     const int64_t first = 3 - r.dims, axis = line - 2 + first;
     int64_t at[3] = {0, 0, 0};
     for (int64_t i = first; i < 3; ++i) at[i] = index[2 + i - first] * taps[i].width;
-    constexpr int64_t kBlock = 64;
     for (int64_t done = 0; done < count; done += kBlock) {
       const int64_t n = std::min(kBlock, count - done);
       W sums[kBlock] = {};
@@ -58,9 +76,16 @@ void run(KernelRuntimeContext& context, const Resample& r, const Tensor& in, con
                     n, sums);
           }
         }
+      } else if (line < 2) {
+        const int64_t step = line == 1 ? image.channel_stride : image.batch_stride;
+        for (int64_t z = at[0]; z < at[0] + taps[0].width; ++z) {
+          for (int64_t y = at[1]; y < at[1] + taps[1].width; ++y) {
+            const T* row = plane + taps[0].index[z] * image.stride[0] + taps[1].index[y] * image.stride[1];
+            add_pixels(taps[2], at[2], row, image.stride[2], step, taps[0].weight[z] * taps[1].weight[y], n, sums);
+          }
+        }
+        plane += n * step;
       } else {
-        // The step along channels and batches, or zero.
-        const int64_t step = line >= 2 ? 0 : line == 1 ? image.channel_stride : image.batch_stride;
         for (int64_t i = 0; i < n; ++i) {
           for (int64_t z = at[0]; z < at[0] + taps[0].width; ++z) {
             for (int64_t y = at[1]; y < at[1] + taps[1].width; ++y) {
@@ -68,8 +93,7 @@ void run(KernelRuntimeContext& context, const Resample& r, const Tensor& in, con
               add_row(taps[2], at[2], row, image.stride[2], taps[0].weight[z] * taps[1].weight[y], 1, sums + i);
             }
           }
-          plane += step;
-          if (line >= 2) at[axis] += taps[axis].width;
+          at[axis] += taps[axis].width;
         }
       }
       T* const results = out.mutable_data_ptr<T>() + offset + done;
@@ -108,7 +132,11 @@ void run_nearest(KernelRuntimeContext& context, const Resample& request, const T
     }
     if (line < 2) {
       const int64_t step = line == 0 ? image.batch_stride : image.channel_stride;
-      for (int64_t i = 0; i < count; ++i) to[i] = from[(index[line] + i) * step];
+      if (step == 1) {
+        std::copy_n(from + index[line], count, to);
+      } else {
+        for (int64_t i = 0; i < count; ++i) to[i] = from[(index[line] + i) * step];
+      }
       return;
     }
     const int32_t* const places = taps[line - 2].index + index[line];
