@@ -103,3 +103,15 @@ def test_nothing_and_not_finite_numbers() -> None:
     others = torch.tensor([0, 1, 2, 3, 5, 7, 8])
     torch.testing.assert_close(got[others], torch.fft.rfft(x[others]))
     assert not got[6].isfinite().any()
+
+
+@pytest.mark.parametrize("n", [256, 272, 1000, 2048, 16384, 60000])
+def test_long_lines(n: int) -> None:
+    """A few long lines are transformed as matrices."""
+    for shape, dim in (((n,), 0), ((2, n), 1), ((n, 3), 0), ((1, n, 2), 1)):
+        z = torch.randn(shape, dtype=COMPLEX)
+        wide = z.to(torch.complex128)
+        check("aten::_fft_c2c.out", [z, [dim], 0, True], torch.fft.fft(wide, dim=dim), n)
+        check("aten::_fft_c2c.out", [z, [dim], 2, False], torch.fft.ifft(wide, dim=dim), n)
+    x = torch.randn(1, n)
+    check("aten::_fft_r2c.out", [x, [1], 0, True], torch.fft.rfft(x.double()), n)

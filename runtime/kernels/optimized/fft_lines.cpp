@@ -18,12 +18,42 @@ using microkernels::FftPass;
 constexpr int64_t kMaxLanes = 16;
 constexpr int kMaxPasses = 32;
 
-// Sets `root` to exp(-2 pi i k / n), or to exp(2 pi i k / n) with `inverse`.
-void set_root(int64_t k, int64_t n, bool inverse, float* root) {
-  const double angle = 2 * 3.14159265358979323846 * static_cast<double>(k % n) / static_cast<double>(n);
-  root[0] = static_cast<float>(std::cos(angle));
-  root[1] = static_cast<float>(inverse ? std::sin(angle) : -std::sin(angle));
-}
+constexpr double kTurn = 2 * 3.14159265358979323846;
+
+// The roots of unity exp(-2 pi i k / n). A root is the product of a coarse and a fine root in double precision, which
+// is faster than to compute the sine and the cosine of each angle.
+class Roots {
+ public:
+  // Makes the tables. If there is no memory, records the failure and returns false.
+  bool prepare(KernelRuntimeContext& context, int64_t n) {
+    while ((int64_t{1} << (2 * shift_)) < n) ++shift_;
+    const int64_t fine = int64_t{1} << shift_, coarse = (n >> shift_) + 1;
+    double* const tables = context.allocate_temporary_array<double>(static_cast<size_t>(2 * (fine + coarse)));
+    if (!tables) return false;
+    fine_ = tables;
+    coarse_ = tables + 2 * fine;
+    for (int64_t i = 0; i < fine + coarse; ++i) {
+      const double angle = kTurn * static_cast<double>(i < fine ? i : (i - fine) << shift_) / static_cast<double>(n);
+      tables[2 * i] = std::cos(angle);
+      tables[2 * i + 1] = -std::sin(angle);
+    }
+    return true;
+  }
+
+  // Sets `root` to root k, or to its conjugate with `inverse`. 0 <= k < n.
+  void get(int64_t k, bool inverse, float* root) const {
+    const double* const a = coarse_ + 2 * (k >> shift_);
+    const double* const b = fine_ + 2 * (k & ((int64_t{1} << shift_) - 1));
+    const double imaginary = a[0] * b[1] + a[1] * b[0];
+    root[0] = static_cast<float>(a[0] * b[0] - a[1] * b[1]);
+    root[1] = static_cast<float>(inverse ? -imaginary : imaginary);
+  }
+
+ private:
+  int shift_ = 0;
+  const double* fine_ = nullptr;
+  const double* coarse_ = nullptr;
+};
 
 // A transform of n complex points.
 class Passes {
@@ -31,6 +61,8 @@ class Passes {
   // Makes the tables. If there is no memory, records the failure and returns false.
   bool prepare(KernelRuntimeContext& context, int64_t n, bool inverse) {
     int64_t rest = n, stride = 1;
+    Roots table;
+    if (!table.prepare(context, n)) return false;
     while (rest > 1) {
       int radix = 4;
       if (rest % 4 != 0) {
@@ -41,9 +73,11 @@ class Passes {
       float* const roots = context.allocate_temporary_array<float>(static_cast<size_t>(2 * radix));
       if (!twiddles || !roots) return false;
       for (int64_t p = 0; p < parts; ++p) {
-        for (int64_t j = 1; j < radix; ++j) set_root(p * j, rest, inverse, twiddles + 2 * (p * (radix - 1) + j - 1));
+        for (int64_t j = 1; j < radix; ++j) {
+          table.get(p * j * stride, inverse, twiddles + 2 * (p * (radix - 1) + j - 1));
+        }
       }
-      for (int64_t k = 0; k < radix; ++k) set_root(k, radix, inverse, roots + 2 * k);
+      for (int64_t k = 0; k < radix; ++k) table.get(k * (n / radix), inverse, roots + 2 * k);
       passes_[count_++] = {radix, inverse, parts, stride, twiddles, roots};
       rest = parts;
       stride *= radix;
@@ -84,6 +118,10 @@ struct Lines {
       : data(static_cast<float*>(const_cast<void*>(tensor.const_data_ptr()))),
         components(tensor.scalar_type() == ScalarType::Float ? 1 : 2),
         step(tensor.stride(axis) * components) {}
+  // Complex lines in memory. Line i begins at `first` + i * `distance` floats.
+  Lines(float* memory, int64_t step, int64_t first, int64_t distance) : data(memory), components(2), step(step) {
+    for (int64_t lane = 0; lane < kMaxLanes; ++lane) offsets[lane] = first + lane * distance;
+  }
 
   // Sets the offsets of `count` lines, beginning with line `first`.
   void set_offsets(const Tensor& tensor, int64_t axis, int64_t first, int64_t count) {
@@ -177,12 +215,67 @@ void scale_rows(float* rows, int64_t count, float scale) {
 // Returns the table exp(-pi i k / n) for k <= n / 2.
 const float* half_roots(KernelRuntimeContext& context, int64_t n) {
   float* const roots = context.allocate_temporary_array<float>(static_cast<size_t>(n + 2));
-  for (int64_t k = 0; roots && 2 * k <= n; ++k) set_root(k, 2 * n, false, roots + 2 * k);
+  Roots table;
+  if (!roots || !table.prepare(context, 2 * n)) return nullptr;
+  for (int64_t k = 0; 2 * k <= n; ++k) table.get(k, false, roots + 2 * k);
   return roots;
+}
+
+// Transforms few lines, which would leave most lanes of the vectors unused. A line of n = rows * columns points is a
+// matrix: its columns are transformed, the elements multiplied by roots of unity, and its rows transformed (Gentleman
+// and Sande: Fast Fourier transforms for fun and profit, 1966). Returns false if n has no such factors.
+bool few_complex_lines(KernelRuntimeContext& context, const Tensor& tensor, int64_t axis, bool inverse, double scale) {
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
+  const int64_t n = tensor.size(axis), width = kernels.width, lines = tensor.numel() / n;
+  int64_t rows = static_cast<int64_t>(std::sqrt(static_cast<double>(n)));
+  while (rows >= width && n % rows != 0) --rows;
+  if (2 * lines > width || rows < width || !has_small_factors(n)) return false;
+  const int64_t columns = n / rows, floats = 2 * (columns + 1) * width;
+  Passes by_column, by_row;
+  Roots roots;
+  float* const memory = context.allocate_temporary_array<float>(static_cast<size_t>(2 * floats + 2 * n));
+  if (!memory || !by_column.prepare(context, rows, inverse) || !by_row.prepare(context, columns, inverse) ||
+      !roots.prepare(context, n)) {
+    return true;
+  }
+  float *const a = memory, *const b = memory + floats, *const matrix = memory + 2 * floats;
+  for (int64_t line = 0; line < lines; ++line) {
+    Lines all(tensor, axis);
+    all.set_offsets(tensor, axis, line, 1);
+    const int64_t base = all.offsets[0], step = all.step;
+    for (int64_t first = 0; first < columns; first += width) {
+      const int64_t count = std::min(width, columns - first);
+      Lines(all.data, step * columns, base + first * step, step).read(count, rows, width, a);
+      float* const result = by_column.run(kernels, a, b);
+      for (int64_t k = 1; k < rows; ++k) {
+        float* const point = result + 2 * k * width;
+        for (int64_t lane = 0; lane < count; ++lane) {
+          float root[2];
+          roots.get(k * (first + lane), inverse, root);
+          const float real = point[lane], imaginary = point[width + lane];
+          point[lane] = real * root[0] - imaginary * root[1];
+          point[width + lane] = real * root[1] + imaginary * root[0];
+        }
+      }
+      Lines(matrix, 2 * columns, 2 * first, 2).write(count, rows, width, result);
+    }
+    for (int64_t first = 0; first < rows; first += width) {
+      const int64_t count = std::min(width, rows - first);
+      Lines(matrix, 2, 2 * first * columns, 2 * columns).read(count, columns, width, a);
+      float* const result = by_row.run(kernels, a, b);
+      scale_rows(result, 2 * columns, static_cast<float>(scale));
+      Lines(all.data, step * rows, base + first * step, step).write(count, columns, width, result);
+    }
+  }
+  return true;
 }
 
 void complex_lines(KernelRuntimeContext& context, const Tensor& tensor, int64_t axis, bool inverse, double scale) {
   const int64_t n = tensor.size(axis);
+  if (tensor.scalar_type() == ScalarType::ComplexFloat && tensor.numel() > 0 &&
+      few_complex_lines(context, tensor, axis, inverse, scale)) {
+    return;
+  }
   if (tensor.scalar_type() != ScalarType::ComplexFloat || tensor.numel() == 0 || !supports(n, tensor.numel() / n)) {
     return transform_lines(context, tensor, axis, inverse, scale);
   }
