@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -132,6 +133,7 @@ Error MethodLoader::load_chains() {
     const size_t length = plan_.num_instructions(chain);
     Instruction* instructions = nullptr;
     RL_TRY(allocate_array(length, &instructions));
+    skipped_until_ = 0;
     for (size_t i = 0; i < length; ++i) RL_TRY(load_instruction(chain, i, new (&instructions[i]) Instruction{}));
     state_.chains[chain] = {instructions, static_cast<uint32_t>(length)};
     state_.num_chains = static_cast<uint32_t>(chain + 1);
@@ -155,6 +157,7 @@ void MethodLoader::record_view(const InstructionView& view) {
 
 Error MethodLoader::load_instruction(size_t chain, size_t index, Instruction* out) {
   const InstructionView view = plan_.instruction(chain, index);
+  RL_TRY(check_memory_of(chain, index, view));
   EValue** arguments = nullptr;
   RL_TRY(allocate_array(view.args.size(), &arguments));
   for (size_t i = 0; i < view.args.size(); ++i) arguments[i] = &state_.values[view.args[i]];
@@ -267,6 +270,38 @@ Error MethodLoader::check_written(size_t chain, size_t index, const Kernel& kern
   RL_REQUIRE(!is_constant, InvalidProgram,
              "method '%.80s', instruction %zu of chain %zu: %.200s writes value %zu, which is a constant",
              method_name(), index, chain, kernel.name, value);
+  return Error::Ok;
+}
+
+// Returns whether a value is a tensor without memory, or a list with such a tensor.
+bool MethodLoader::is_unset(size_t value) const {
+  const Tag tag = plan_.tag(value);
+  if (tag != Tag::ListTensor && tag != Tag::ListOptionalTensor) return (flags_[value] & kUnset) != 0;
+  for (const int32_t item : plan_.tensor_list(value)) {
+    if (item >= 0 && (flags_[item] & kUnset)) return true;
+  }
+  return false;
+}
+
+// Views of inputs that the caller provides have no memory in the program. Checks that such a tensor is used only after
+// the view call that sets its memory, and that no jump skips this call.
+Error MethodLoader::check_memory_of(size_t chain, size_t index, const InstructionView& view) {
+  const bool is_view = is_view_call(view);
+  const bool reads_first = view.kind == InstructionKind::Move || view.kind == InstructionKind::JumpFalse;
+  int64_t unset = reads_first && is_unset(view.first) ? int64_t{view.first} : -1;
+  for (size_t i = 0; i < view.args.size(); ++i) {
+    if (!(is_view && i == 2) && is_unset(static_cast<size_t>(view.args[i]))) unset = view.args[i];
+  }
+  RL_REQUIRE(unset < 0, InvalidProgram,
+             "method '%.80s', instruction %zu of chain %zu uses value %lld, a tensor with neither data nor planned "
+             "memory, and neither an input nor an output",
+             method_name(), index, chain, static_cast<long long>(unset));
+  if (view.kind == InstructionKind::JumpFalse) skipped_until_ = std::max<size_t>(skipped_until_, view.second);
+  if (!is_view || !(flags_[view.args[2]] & kUnset)) return Error::Ok;
+  RL_REQUIRE(index >= skipped_until_, InvalidProgram,
+             "method '%.80s', instruction %zu of chain %zu: a jump may skip the call that sets the memory of value %d",
+             method_name(), index, chain, view.args[2]);
+  flags_[view.args[2]] &= static_cast<uint8_t>(~kUnset);
   return Error::Ok;
 }
 

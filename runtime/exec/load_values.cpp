@@ -27,9 +27,16 @@ Error MethodLoader::mark_references() {
       const TensorSource source = plan_.tensor(i).source;
       if (source == TensorSource::Constant || source == TensorSource::External) flags_[i] |= kReadOnly | kWritten;
       if (source == TensorSource::PlannedInitial || source == TensorSource::PlannedExternal) flags_[i] |= kWritten;
+      const bool has_elements = plan_.tensor(i).nbytes > 0;
+      const bool is_bounded = plan_.tensor(i).dynamism != ShapeDynamism::DYNAMIC_UNBOUND;
+      if (source == TensorSource::Caller && has_elements && is_bounded) flags_[i] |= kUnset;
     }
   }
-  for (const int32_t output : plan_.outputs()) flags_[output] |= kRead;
+  for (const int32_t input : plan_.inputs()) flags_[input] &= static_cast<uint8_t>(~kUnset);
+  for (const int32_t output : plan_.outputs()) {
+    flags_[output] |= kRead;
+    flags_[output] &= static_cast<uint8_t>(~kUnset);
+  }
   for (size_t chain = 0; chain < plan_.num_chains(); ++chain) {
     for (size_t i = 0; i < plan_.num_instructions(chain); ++i) {
       const InstructionView view = plan_.instruction(chain, i);

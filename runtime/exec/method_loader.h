@@ -18,6 +18,7 @@ class MethodLoader {
   // Properties of a value that are known while the method is loaded.
   enum Flag : uint8_t {
     kRead = 1,      // an instruction or a list refers to the value
+    kUnset = 2,     // a tensor without memory until a view call sets it
     kReadOnly = 4,  // the value may refer to a constant
     kWritten = 8,   // an earlier instruction wrote the value, or it has an initial value
     kInput = 16,
@@ -60,6 +61,8 @@ class MethodLoader {
                       const Kernel** kernel) const;
   Error check_arguments(size_t chain, size_t index, const Kernel& kernel, const InstructionView& view);
   Error check_written(size_t chain, size_t index, const Kernel& kernel, size_t value);
+  bool is_unset(size_t value) const;
+  Error check_memory_of(size_t chain, size_t index, const InstructionView& view);
   Error count_views();
   void record_view(const InstructionView& view);
   void record_read(size_t value);
@@ -70,6 +73,7 @@ class MethodLoader {
   const Environment& environment_;
   uint8_t* flags_ = nullptr;            // [num_values]
   const Kernel** operators_ = nullptr;  // [num_operators], the first row of each name
+  size_t skipped_until_ = 0;            // the largest destination of the jumps so far in a chain
 };
 
 template <typename T>

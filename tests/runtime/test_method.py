@@ -12,7 +12,10 @@ import numpy as np
 import pytest
 import torch
 
+from rushlight.compiler.config import ExecutorchBackendConfig
+from rushlight.exir import to_edge
 from rushlight.format.program import ScalarType
+from rushlight.memory.planning_pass import MemoryPlanningPass
 from rushlight.runtime import Method, Runtime, RushlightError
 from rushlight.runtime.errors import (
     InvalidArgumentError,
@@ -305,3 +308,22 @@ def test_metadata_outlives_its_program(add_program: Build) -> None:
     tensor = Runtime.get().load_program(add_program(2, 3)).metadata("forward").output_tensor_meta(0)
     gc.collect()
     assert tensor.sizes() == (2, 3)
+
+
+class ViewsOfInputs(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        shuffled = torch.nn.functional.pixel_shuffle(x, 2)
+        return shuffled, torch.cat([x.view(4, -1), y.reshape(4, 3)], 1) + 1
+
+
+def test_views_of_inputs_without_planned_memory() -> None:
+    torch.manual_seed(0)
+    inputs: tuple[torch.Tensor, ...] = (torch.randn(1, 16, 4, 4), torch.randn(2, 6))
+    planner = MemoryPlanningPass(alloc_graph_input=False)
+    edge = to_edge(torch.export.export(ViewsOfInputs(), inputs))
+    program = edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=planner))
+    method = Runtime.get().load_program(bytes(program.buffer)).load_method("forward")
+    for _ in range(2):
+        for result, expected in zip(method.execute(list(inputs)), ViewsOfInputs()(*inputs), strict=True):
+            assert torch.equal(torch.as_tensor(result), expected)
+        inputs = tuple(torch.randn_like(x) for x in inputs)

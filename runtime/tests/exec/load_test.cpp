@@ -190,6 +190,44 @@ TEST(MethodLoad, ViewsHaveTheirOwnMemoryAgainBeforeEachRun) {
   }
 }
 
+// add_program() with a view of the first input. The view, value 5, has no planned memory.
+ProgramSpec unplanned_view_program() {
+  ProgramSpec spec = add_program();
+  PlanSpec& plan = spec.plans[0];
+  plan.operators.push_back({"executorch_prim::et_view", "default"});
+  plan.values.push_back(int_list({3}));
+  TensorSpec tensor = planned({2}, 0);
+  tensor.is_planned = false;
+  plan.values.push_back(value(tensor));
+  plan.chains[0] = {kernel_call(1, {0, 4, 5}), kernel_call(0, {5, 1, 3, 2, 2})};
+  return spec;
+}
+
+TEST(MethodLoad, ViewsOfInputsNeedNoPlannedMemory) {
+  Fixture fixture(unplanned_view_program(), view_environment());
+  ASSERT_TRUE(fixture.ok()) << fixture.message;
+}
+
+TEST(MethodLoad, RefusesUsesOfViewsBeforeTheirCalls) {
+  ProgramSpec spec = unplanned_view_program();
+  std::reverse(spec.plans[0].chains[0].begin(), spec.plans[0].chains[0].end());
+  Fixture fixture(spec, view_environment());
+  EXPECT_EQ(fixture.error, Error::InvalidProgram);
+  EXPECT_NE(fixture.message.find("uses value 5, a tensor with neither data nor planned memory"), std::string::npos)
+      << fixture.message;
+}
+
+TEST(MethodLoad, RefusesViewsThatAJumpSkips) {
+  ProgramSpec spec = unplanned_view_program();
+  spec.plans[0].values.push_back(value(false));
+  auto& chain = spec.plans[0].chains[0];
+  chain.insert(chain.begin(), jump_false(6, 2));
+  Fixture fixture(spec, view_environment());
+  EXPECT_EQ(fixture.error, Error::InvalidProgram);
+  EXPECT_NE(fixture.message.find("a jump may skip the call that sets the memory of value 5"), std::string::npos)
+      << fixture.message;
+}
+
 TEST(MethodLoad, RefusesBoolsThatAreNone) {
   ProgramSpec spec = constant_program();
   TensorSpec tensor = planned({4}, 0);

@@ -125,12 +125,6 @@ TEST(Gate, ChecksPlannedMemory) {
                   [](TensorSpec& t) { t.offset = 44; }),
       tensor_case("is outside of planned memory", [](TensorSpec& t) { t.offset = ~uint64_t{0} - 3; }),
       tensor_case("not aligned to its element of 4", [](TensorSpec& t) { t.offset = 18; }),
-      {"neither data nor planned memory",
-       [](ProgramSpec& spec) {
-         TensorSpec tensor = planned({2}, 0);
-         tensor.is_planned = false;
-         plan(spec).values.push_back(value(tensor));
-       }},
   });
 }
 
