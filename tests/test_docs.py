@@ -95,7 +95,7 @@ C_API = """
 """
 AROUND: dict[str, list[tuple[str, str]]] = {
     "executorch-cpp.md": [("", "")],
-    "training.md": [("", "")],
+    "training.md": [("", ""), ("", "")],
     "add-a-backend.md": [
         (ROW + "struct StackBackend : BackendInterface {}; extern StackBackend backend;", ""),
     ],

@@ -4,8 +4,10 @@
 
 #include "executorch/extension/training/module/state_dict_util.h"
 #include "executorch/extension/training/module/training_module.h"
+#include "executorch/extension/training/optimizer/adamw.h"
 #include "executorch/extension/training/optimizer/sgd.h"
 #include "executorch/runtime/platform/log.h"
+#include "training/arguments.h"
 
 namespace executorch {
 namespace extension {
@@ -118,27 +120,72 @@ Result<std::map<std::string, TensorPtr>> load_state_dict(const runtime::NamedDat
 
 namespace optimizer {
 
-Error SGD::step(const std::map<std::string_view, aten::Tensor>& named_gradients) {
-  for (const SGDParamGroup& group : param_groups_) {
-    const ::rushlight::SgdOptions& options = (group.has_options() ? group.options() : defaults_).native();
-    RL_TRY(check_sgd_options(options));
-    for (const auto& [name, parameter] : group.named_parameters()) {
-      const auto gradient = named_gradients.find(name);
-      if (gradient == named_gradients.end()) continue;
-      TensorPtr direction;
-      const auto kept = directions_.find(parameter.const_data_ptr());
-      const bool is_first = kept == directions_.end();
-      if (options.momentum != 0) direction = is_first ? clone_tensor_ptr(parameter) : kept->second;
-      const Error error = sgd_step(options, parameter, gradient->second, direction.get(), is_first);
-      if (error != Error::Ok) {
-        ET_LOG(Error, "parameter %.*s: %s", static_cast<int>(name.size()), name.data(),
-               ::rushlight::last_error_message());
-        return error;
+namespace {
+
+Error check(const ::rushlight::SgdOptions& options) { return check_sgd_options(options); }
+Error check(const ::rushlight::AdamWOptions& options) { return check_adamw_options(options); }
+
+// Calls `update` with the options, the parameter and the gradient of each parameter that has a gradient. The first pass
+// checks all arguments, so that an error leaves the parameters unchanged.
+template <typename Options, typename Update>
+Error step_groups(const char* optimizer, const std::vector<ParamGroup<Options>>& groups, const Options& defaults,
+                  const std::map<std::string_view, aten::Tensor>& named_gradients, const Update& update) {
+  for (const bool checks : {true, false}) {
+    for (const ParamGroup<Options>& group : groups) {
+      const auto& options = (group.has_options() ? group.options() : defaults).native();
+      if (checks) RL_TRY(check(options));
+      for (const auto& [name, parameter] : group.named_parameters()) {
+        const auto gradient = named_gradients.find(name);
+        if (gradient == named_gradients.end()) continue;
+        // Tensors without elements may all have the same address, so that they cannot have a state.
+        if (!checks && parameter.numel() == 0) continue;
+        const Error error = checks ? ::rushlight::check_gradient(optimizer, parameter, gradient->second)
+                                   : update(options, parameter, gradient->second);
+        if (error != Error::Ok) {
+          ET_LOG(Error, "parameter %.*s: %s", static_cast<int>(name.size()), name.data(),
+                 ::rushlight::last_error_message());
+          return error;
+        }
       }
-      if (direction && is_first) directions_[parameter.const_data_ptr()] = std::move(direction);
     }
   }
   return Error::Ok;
+}
+
+}  // namespace
+
+Error SGD::step(const std::map<std::string_view, aten::Tensor>& named_gradients) {
+  return step_groups(
+      "SGD", param_groups_, defaults_, named_gradients,
+      [this](const ::rushlight::SgdOptions& options, const aten::Tensor& parameter, const aten::Tensor& gradient) {
+        TensorPtr direction;
+        const auto kept = directions_.find(parameter.const_data_ptr());
+        const bool is_first = kept == directions_.end();
+        if (options.momentum != 0) direction = is_first ? clone_tensor_ptr(parameter) : kept->second;
+        RL_TRY(sgd_step(options, parameter, gradient, direction.get(), is_first));
+        if (direction && is_first) directions_[parameter.const_data_ptr()] = std::move(direction);
+        return Error::Ok;
+      });
+}
+
+Error AdamW::step(const std::map<std::string_view, aten::Tensor>& named_gradients) {
+  return step_groups(
+      "AdamW", param_groups_, defaults_, named_gradients,
+      [this](const ::rushlight::AdamWOptions& options, const aten::Tensor& parameter, const aten::Tensor& gradient) {
+        auto kept = state_.find(parameter.const_data_ptr());
+        if (kept == state_.end()) {
+          const aten::ScalarType dtype = ::rushlight::adamw_moment_dtype(parameter.scalar_type());
+          AdamWParamState first(clone_tensor_ptr(parameter, dtype), clone_tensor_ptr(parameter, dtype));
+          kept = state_.emplace(parameter.const_data_ptr(), std::move(first)).first;
+        }
+        AdamWParamState& state = kept->second;
+        // If a later step turns AMSGrad on, the largest second moment so far is the present one.
+        if (options.amsgrad && !state.max_exp_avg_sq()) state.set_max_exp_avg_sq(clone_tensor_ptr(state.exp_avg_sq()));
+        RL_TRY(adamw_step(options, parameter, gradient, state.exp_avg(), state.exp_avg_sq(),
+                          state.max_exp_avg_sq().get(), state.step_count() + 1));
+        state.increment_step_count();
+        return Error::Ok;
+      });
 }
 
 }  // namespace optimizer

@@ -1,14 +1,18 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include <list>
 #include <map>
+#include <new>
 #include <string>
 #include <vector>
 
 #include "python/bindings.h"
 #include "python/errors.h"
 #include "python/tensor_view.h"
+#include "rushlight/training/adamw.h"
 #include "rushlight/training/sgd.h"
+#include "training/arguments.h"
 
 namespace rushlight::python {
 
@@ -62,95 +66,185 @@ class ArrayTensor {
   TensorImpl impl_;
 };
 
-class SgdObject {
+// A tensor like `parameter` over the memory of a state.
+class StateTensor {
  public:
-  SgdObject(nb::dict parameters, double lr, double momentum, double dampening, double weight_decay, bool nesterov)
-      : options_{lr, momentum, dampening, weight_decay, nesterov} {
-    check(check_sgd_options(options_));
+  StateTensor(const TensorImpl& parameter, ScalarType dtype, std::vector<uint8_t>& memory) : impl_(parameter) {
+    impl_.dtype = dtype;
+    impl_.capacity = static_cast<size_t>(impl_.numel) * element_size(dtype);
+    if (memory.empty()) memory.resize(impl_.capacity + 1);
+    impl_.data = memory.data();
+  }
+  StateTensor(const StateTensor&) = delete;
+  StateTensor& operator=(const StateTensor&) = delete;
+  Tensor tensor() { return Tensor(&impl_); }
+
+ private:
+  TensorImpl impl_;
+};
+
+// The state of SGD for one parameter.
+class SgdState {
+ public:
+  using Options = SgdOptions;
+  static constexpr const char* kName = "SGD";
+  static Error check(const Options& options) { return check_sgd_options(options); }
+
+  Error step(const Options& options, const TensorImpl& like, const Tensor& parameter, const Tensor& gradient) {
+    if (options.momentum == 0) return sgd_step(options, parameter, gradient, nullptr, is_first_);
+    StateTensor memory(like, like.dtype, direction_);
+    const Tensor direction = memory.tensor();
+    RL_TRY(sgd_step(options, parameter, gradient, &direction, is_first_));
+    is_first_ = false;
+    return Error::Ok;
+  }
+
+ private:
+  std::vector<uint8_t> direction_;
+  bool is_first_ = true;
+};
+
+// The state of AdamW for one parameter.
+class AdamWState {
+ public:
+  using Options = AdamWOptions;
+  static constexpr const char* kName = "AdamW";
+  static Error check(const Options& options) { return check_adamw_options(options); }
+
+  Error step(const Options& options, const TensorImpl& like, const Tensor& parameter, const Tensor& gradient) {
+    const ScalarType dtype = adamw_moment_dtype(like.dtype);
+    StateTensor mean(like, dtype, mean_);
+    StateTensor square(like, dtype, square_);
+    if (!options.amsgrad) {
+      RL_TRY(adamw_step(options, parameter, gradient, mean.tensor(), square.tensor(), nullptr, steps_ + 1));
+    } else {
+      StateTensor memory(like, dtype, maximum_);
+      const Tensor maximum = memory.tensor();
+      RL_TRY(adamw_step(options, parameter, gradient, mean.tensor(), square.tensor(), &maximum, steps_ + 1));
+    }
+    ++steps_;
+    return Error::Ok;
+  }
+
+ private:
+  std::vector<uint8_t> mean_, square_, maximum_;
+  int64_t steps_ = 0;
+};
+
+// An optimizer of named parameters. `State` is its state for one parameter.
+template <typename State>
+class Optimizer {
+ public:
+  using Options = typename State::Options;
+
+  Optimizer(nb::dict parameters, const Options& options) : options_(options) {
+    raise_if(State::check(options_));
     for (auto [key, value] : parameters) {
       std::string name = nb::cast<std::string>(key);
       ArrayTensor viewed(value, "parameter '" + name + "'", nullptr);
       if (viewed.is_read_only()) raise(Error::InvalidArgument, "parameter '" + name + "' is read-only");
       if (!is_floating(viewed.impl().dtype)) {
-        raise(Error::NotSupported, "parameter '" + name + "' is " + dtype_name(viewed.impl().dtype) +
-                                       "; SGD supports float32, float64, float16 and bfloat16");
+        raise(Error::NotSupported, "parameter '" + name + "' is " + dtype_name(viewed.impl().dtype) + "; " +
+                                       State::kName + " supports float32, float64, float16 and bfloat16");
       }
       rows_[name].parameter = nb::borrow(value);
     }
   }
 
+  // Checks all gradients before it updates the first parameter.
   void step(nb::dict gradients) {
-    size_t used = 0;
+    std::list<Update> updates;
     for (auto [key, value] : gradients) {
       const auto found = rows_.find(nb::cast<std::string>(key));
       if (found == rows_.end()) continue;
-      ++used;
-      update(found->first, found->second, value);
+      Update& update = updates.emplace_back(found->first, found->second, value);
+      raise_for(found->first, check_gradient(State::kName, update.parameter.tensor(), update.gradient.tensor()));
     }
-    if (used == 0 && !rows_.empty()) {
+    if (updates.empty() && !rows_.empty()) {
       raise(Error::InvalidArgument,
             "none of the " + std::to_string(gradients.size()) + " gradients belongs to a parameter of this optimizer");
+    }
+    for (Update& update : updates) {
+      raise_for(update.name, update.row.state.step(options_, update.parameter.impl(), update.parameter.tensor(),
+                                                   update.gradient.tensor()));
     }
   }
 
   double lr() const { return options_.lr; }
   void set_lr(double lr) {
-    SgdOptions changed = options_;
+    Options changed = options_;
     changed.lr = lr;
-    check(check_sgd_options(changed));
+    raise_if(State::check(changed));
     options_ = changed;
   }
 
  private:
   struct Row {
     nb::object parameter;
-    std::vector<uint8_t> direction;  // empty before the first step
+    State state;
   };
 
-  static void check(Error error) { raise_if(error); }
+  struct Update {
+    Update(const std::string& name, Row& row, nb::handle given)
+        : name(name),
+          row(row),
+          parameter(row.parameter, "parameter '" + name + "'", nullptr),
+          gradient(given, "the gradient of '" + name + "'", &parameter.impl()) {}
+    const std::string& name;
+    Row& row;
+    ArrayTensor parameter;
+    ArrayTensor gradient;
+  };
 
-  void update(const std::string& name, Row& row, nb::handle gradient) {
-    ArrayTensor parameter(row.parameter, "parameter '" + name + "'", nullptr);
-    ArrayTensor given(gradient, "the gradient of '" + name + "'", &parameter.impl());
-    const bool is_first = row.direction.empty();
-    TensorImpl impl = parameter.impl();
-    if (options_.momentum != 0) {
-      std::vector<uint8_t> memory;
-      if (is_first) memory.resize(parameter.tensor().nbytes() + 1);
-      std::vector<uint8_t>& used = is_first ? memory : row.direction;
-      impl.data = used.data();
-      const Tensor direction(&impl);
-      step_or_raise(name, parameter, given, &direction, is_first);
-      if (is_first) row.direction = std::move(memory);
-    } else {
-      step_or_raise(name, parameter, given, nullptr, is_first);
-    }
-  }
-
-  void step_or_raise(const std::string& name, ArrayTensor& parameter, ArrayTensor& gradient, const Tensor* direction,
-                     bool is_first) {
-    clear_last_error_message();
-    const Error error = sgd_step(options_, parameter.tensor(), gradient.tensor(), direction, is_first);
+  static void raise_for(const std::string& name, Error error) {
     if (error != Error::Ok) raise(error, "parameter '" + name + "': " + last_error_message());
   }
 
-  SgdOptions options_;
+  Options options_;
   std::map<std::string, Row> rows_;
 };
+
+using SgdObject = Optimizer<SgdState>;
+using AdamWObject = Optimizer<AdamWState>;
+
+// Binds the functions that all optimizers have.
+template <typename Object>
+void bind_steps(nb::class_<Object>& bound) {
+  using namespace nb::literals;
+  bound
+      .def("step", &Object::step, "gradients"_a, nb::sig("def step(self, gradients: dict[str, typing.Any]) -> None"),
+           "Updates each parameter that has a gradient.")
+      .def_prop_rw("lr", &Object::lr, &Object::set_lr, "The learning rate.");
+}
 
 }  // namespace
 
 void bind_training(nb::module_& module) {
   using namespace nb::literals;
-  nb::class_<SgdObject>(module, "Sgd", "Stochastic gradient descent over named parameters, which it updates in place.")
-      .def(
-          nb::init<nb::dict, double, double, double, double, bool>(), "parameters"_a, "lr"_a, "momentum"_a,
-          "dampening"_a, "weight_decay"_a, "nesterov"_a,
-          nb::sig("def __init__(self, parameters: dict[str, typing.Any], lr: float, momentum: float, dampening: float, "
-                  "weight_decay: float, nesterov: bool) -> None"))
-      .def("step", &SgdObject::step, "gradients"_a, nb::sig("def step(self, gradients: dict[str, typing.Any]) -> None"),
-           "Updates each parameter that has a gradient.")
-      .def_prop_rw("lr", &SgdObject::lr, &SgdObject::set_lr, "The learning rate.");
+  nb::class_<SgdObject> sgd(module, "Sgd",
+                            "Stochastic gradient descent over named parameters, which it updates in place.");
+  sgd.def(
+      "__init__",
+      [](SgdObject* self, nb::dict parameters, double lr, double momentum, double dampening, double weight_decay,
+         bool nesterov) {
+        new (self) SgdObject(parameters, SgdOptions{lr, momentum, dampening, weight_decay, nesterov});
+      },
+      "parameters"_a, "lr"_a, "momentum"_a, "dampening"_a, "weight_decay"_a, "nesterov"_a,
+      nb::sig("def __init__(self, parameters: dict[str, typing.Any], lr: float, momentum: float, dampening: float, "
+              "weight_decay: float, nesterov: bool) -> None"));
+  bind_steps(sgd);
+  nb::class_<AdamWObject> adamw(module, "AdamW",
+                                "Adam with decoupled weight decay over named parameters, which it updates in place.");
+  adamw.def(
+      "__init__",
+      [](AdamWObject* self, nb::dict parameters, double lr, double beta1, double beta2, double eps, double weight_decay,
+         bool amsgrad) {
+        new (self) AdamWObject(parameters, AdamWOptions{lr, beta1, beta2, eps, weight_decay, amsgrad});
+      },
+      "parameters"_a, "lr"_a, "beta1"_a, "beta2"_a, "eps"_a, "weight_decay"_a, "amsgrad"_a,
+      nb::sig("def __init__(self, parameters: dict[str, typing.Any], lr: float, beta1: float, beta2: float, "
+              "eps: float, weight_decay: float, amsgrad: bool) -> None"));
+  bind_steps(adamw);
 }
 
 }  // namespace rushlight::python

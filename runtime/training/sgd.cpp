@@ -1,7 +1,9 @@
 #include "rushlight/training/sgd.h"
 
 #include <cmath>
-#include <cstring>
+#include <type_traits>
+
+#include "training/arguments.h"
 
 namespace rushlight {
 namespace {
@@ -26,16 +28,6 @@ void update(const SgdOptions& options, int64_t count, T* parameter, const T* gra
   }
 }
 
-Error check_like(const Tensor& parameter, const Tensor& other, const char* what) {
-  RL_REQUIRE(other.scalar_type() == parameter.scalar_type(), InvalidArgument, "the %s is %s, but the parameter is %s",
-             what, dtype_name(other.scalar_type()), dtype_name(parameter.scalar_type()));
-  RL_REQUIRE(same_shape(parameter, other), InvalidArgument, "the %s does not have the shape of the parameter", what);
-  RL_REQUIRE(std::memcmp(parameter.dim_order().data(), other.dim_order().data(), parameter.dim_order().size()) == 0,
-             InvalidArgument, "the %s does not have the dim order of the parameter", what);
-  RL_REQUIRE(other.numel() == 0 || other.const_data_ptr(), InvalidArgument, "the %s has no memory", what);
-  return Error::Ok;
-}
-
 }  // namespace
 
 Error check_sgd_options(const SgdOptions& options) {
@@ -56,32 +48,17 @@ Error check_sgd_options(const SgdOptions& options) {
 Error sgd_step(const SgdOptions& options, const Tensor& parameter, const Tensor& gradient, const Tensor* direction,
                bool is_first) {
   RL_TRY(check_sgd_options(options));
-  const int64_t count = parameter.numel();
-  RL_REQUIRE(count == 0 || parameter.const_data_ptr(), InvalidArgument, "the parameter has no memory");
-  RL_TRY(check_like(parameter, gradient, "gradient"));
+  RL_TRY(check_gradient("SGD", parameter, gradient));
   RL_REQUIRE(direction || options.momentum == 0, InvalidArgument,
              "an SGD step with a momentum of %g needs a momentum buffer", options.momentum);
-  if (direction) RL_TRY(check_like(parameter, *direction, "momentum buffer"));
-  const auto run = [&](auto* element, auto compute) {
+  if (direction) RL_TRY(check_like(parameter, *direction, parameter.scalar_type(), "momentum buffer"));
+  run_with_types(parameter.scalar_type(), [&](auto* element, auto* number) {
     using T = std::remove_pointer_t<decltype(element)>;
-    update<T, decltype(compute)>(options, count, parameter.mutable_data_ptr<T>(), gradient.const_data_ptr<T>(),
-                                 direction ? direction->mutable_data_ptr<T>() : nullptr, is_first);
-    return Error::Ok;
-  };
-  switch (parameter.scalar_type()) {
-    case ScalarType::Float:
-      return run(static_cast<float*>(nullptr), 0.0f);
-    case ScalarType::Double:
-      return run(static_cast<double*>(nullptr), 0.0);
-    case ScalarType::Half:
-      return run(static_cast<Half*>(nullptr), 0.0f);
-    case ScalarType::BFloat16:
-      return run(static_cast<BFloat16*>(nullptr), 0.0f);
-    default:
-      return fail(Error::NotSupported,
-                  "SGD does not support parameters of dtype %s, only float32, float64, float16 and bfloat16",
-                  dtype_name(parameter.scalar_type()));
-  }
+    using C = std::remove_pointer_t<decltype(number)>;
+    update<T, C>(options, parameter.numel(), parameter.mutable_data_ptr<T>(), gradient.const_data_ptr<T>(),
+                 direction ? direction->mutable_data_ptr<T>() : nullptr, is_first);
+  });
+  return Error::Ok;
 }
 
 }  // namespace rushlight

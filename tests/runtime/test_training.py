@@ -22,6 +22,8 @@ from rushlight.runtime.errors import InvalidArgumentError, InvalidStateError, No
 from rushlight.runtime.portable_lib import _load_for_executorch_from_buffer
 from rushlight.runtime.training import (
     SGD,
+    AdamW,
+    Optimizer,
     TrainingModule,
     _load_for_executorch_for_training,
     _load_for_executorch_for_training_from_buffer,
@@ -151,6 +153,72 @@ def test_steps_are_those_of_torch(options: dict[str, Any], dtype: torch.dtype) -
         torch.testing.assert_close(own[name], theirs[name].detach(), rtol=rtol, atol=atol)
 
 
+ADAMW_OPTIONS: dict[str, dict[str, Any]] = {
+    "defaults": {},
+    "rate": {"lr": 0.1},
+    "betas": {"lr": 0.01, "betas": (0.5, 0.75)},
+    "last": {"lr": 0.01, "betas": (0.0, 0.0)},
+    "eps": {"lr": 0.01, "eps": 0.1},
+    "decay": {"lr": 0.01, "weight_decay": 0.5},
+    "no_decay": {"lr": 0.01, "weight_decay": 0.0},
+    "amsgrad": {"lr": 0.01, "betas": (0.8, 0.6), "amsgrad": True},
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("options", ADAMW_OPTIONS.values(), ids=ADAMW_OPTIONS.keys())
+def test_steps_of_adamw_are_those_of_torch(options: dict[str, Any], dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    shapes: dict[str, tuple[int, ...]] = {"matrix": (16, 33), "vector": (5,), "scalar": (), "empty": (0, 2)}
+    own = {name: torch.randn(shape).to(dtype) for name, shape in shapes.items()}
+    # For 16-bit parameters, torch has 16-bit moments. The reference has float32 moments, and rounds the
+    # parameters after each step.
+    wide = torch.float64 if dtype == torch.float64 else torch.float32
+    theirs = {name: value.to(wide, copy=True).requires_grad_() for name, value in own.items()}
+    optimizer = AdamW(own, **options)
+    reference = torch.optim.AdamW(theirs.values(), **options)
+    for _ in range(10):
+        gradients = {name: torch.randn(shape).to(dtype) for name, shape in shapes.items()}
+        for name, gradient in gradients.items():
+            theirs[name].grad = gradient.to(wide, copy=True)
+        optimizer.step(gradients)
+        reference.step()
+        with torch.no_grad():
+            for value in theirs.values():
+                value.copy_(value.to(dtype))
+    # float32 results on both sides of a tie differ by one unit in the last place after rounding to 16 bits.
+    tolerance = {torch.float32: 1e-6, torch.float64: 1e-14}.get(dtype, torch.finfo(dtype).eps)
+    for name in shapes:
+        expected = theirs[name].detach().to(dtype)
+        torch.testing.assert_close(own[name], expected, rtol=tolerance, atol=tolerance)
+
+
+def test_adamw_updates_half_parameters_with_small_gradients() -> None:
+    # The squares of these gradients are zero in float16, and the second moment of bfloat16 would not change.
+    for dtype in (torch.float16, torch.bfloat16):
+        values = torch.zeros(2, dtype=dtype)
+        optimizer = AdamW({"a": values}, lr=0.125, weight_decay=0.0)
+        for _ in range(4):
+            optimizer.step({"a": torch.tensor([1e-4, -1e-4], dtype=dtype)})
+        torch.testing.assert_close(values, torch.tensor([-0.5, 0.5], dtype=dtype), rtol=1e-2, atol=0)
+
+
+def test_steps_of_adamw_on_arrays_of_numpy_and_in_other_layouts() -> None:
+    parameter = np.arange(6, dtype=np.float32).reshape(2, 3)
+    channels_last = torch.arange(24.0).reshape(1, 2, 3, 4).to(memory_format=torch.channels_last)
+    gradient = torch.arange(24.0).reshape(1, 2, 3, 4) - 7.5
+    expected = channels_last - 0.5 * gradient.sign()
+    optimizer = AdamW({"a": parameter, "b": channels_last}, lr=0.5, weight_decay=0.0)
+    assert isinstance(optimizer, Optimizer)
+    optimizer.step({"a": np.full((3, 2), -9, np.float32).T, "b": gradient, "other": np.ones(2)})
+    np.testing.assert_allclose(parameter, [[0.5, 1.5, 2.5], [3.5, 4.5, 5.5]], rtol=1e-6)
+    torch.testing.assert_close(channels_last, expected)
+    optimizer.lr = 0.0
+    optimizer.step({"a": np.ones((2, 3), np.float32)})
+    assert optimizer.lr == 0
+    np.testing.assert_allclose(parameter[0], [0.5, 1.5, 2.5], rtol=1e-6)
+
+
 def test_steps_on_arrays_of_numpy_and_in_other_layouts() -> None:
     parameter = np.arange(6, dtype=np.float32).reshape(2, 3)
     channels_last = torch.arange(24.0).reshape(1, 2, 3, 4).to(memory_format=torch.channels_last)
@@ -181,6 +249,43 @@ def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
         SGD({"a": torch.ones(2)}, **options)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lr": -0.1}, "learning rate is -0.1"),
+        ({"lr": float("nan")}, "learning rate"),
+        ({"betas": (1.0, 0.9)}, r"beta1 is 1; it must be in \[0, 1\)"),
+        ({"betas": (0.9, -0.5)}, "beta2 is -0.5"),
+        ({"eps": -1e-8}, "eps is -1e-08"),
+        ({"weight_decay": -1.0}, "weight decay is -1"),
+    ],
+)
+def test_bad_options_of_adamw_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        AdamW({"a": torch.ones(2)}, **options)
+
+
+@pytest.mark.parametrize("kind", [SGD, AdamW])
+def test_an_error_leaves_all_parameters_unchanged(kind: type[SGD] | type[AdamW]) -> None:
+    with pytest.raises(NotSupportedError, match=f"parameter 'a' is int64; {kind.__name__} supports float32"):
+        kind({"a": torch.ones(2, dtype=torch.int64)}, lr=1.0)
+    parameters = {"a": torch.ones(2), "b": torch.ones(2)}
+    optimizer = kind(parameters, lr=1.0)
+    for bad, message in (
+        (torch.ones(3), "parameter 'b': the gradient does not have the shape"),
+        (torch.ones(2, dtype=torch.float64), "the gradient is float64, but the parameter is float32"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=message):
+            optimizer.step({"a": torch.ones(2), "b": bad})
+    with pytest.raises(TypeError, match="the gradient of 'b' must be a tensor"):
+        optimizer.step({"a": torch.ones(2), "b": "text"})
+    with pytest.raises(InvalidArgumentError, match="none of the 1 gradients belongs to a parameter"):
+        optimizer.step({"c": torch.ones(2)})
+    with pytest.raises(InvalidArgumentError, match="learning rate"):
+        optimizer.lr = -1.0
+    assert optimizer.lr == 1 and all(value.tolist() == [1, 1] for value in parameters.values())
+
+
 def test_bad_tensors_are_refused() -> None:
     with pytest.raises(NotSupportedError, match="parameter 'a' is int64"):
         SGD({"a": torch.ones(2, dtype=torch.int64)}, lr=1.0)
@@ -207,8 +312,8 @@ def test_bad_tensors_are_refused() -> None:
     assert values.tolist() == [1, 1]
 
 
-def train_xor(module: TrainingModule, epochs: int) -> list[Any]:
-    optimizer = get_sgd_optimizer(module.named_parameters(), lr=0.5, momentum=0.9)
+def train_xor(module: TrainingModule, epochs: int, optimizer: Optimizer | None = None) -> list[Any]:
+    optimizer = optimizer or get_sgd_optimizer(module.named_parameters(), lr=0.5, momentum=0.9)
     for _ in range(epochs):
         module.forward_backward("forward", XOR)
         optimizer.step(module.named_gradients())
@@ -224,6 +329,21 @@ def test_xor_is_learned(xor: tuple[TrainingNet, bytes], tmp_path: Path) -> None:
     ):
         loss, predicted = train_xor(module, 300)
         assert loss < 0.05 and torch.equal(predicted, XOR[1])
+
+
+@pytest.mark.parametrize("amsgrad", [False, True])
+def test_xor_is_learned_with_adamw_as_in_torch(xor: tuple[TrainingNet, bytes], amsgrad: bool) -> None:
+    module = load_for_training(xor[1])
+    optimizer = AdamW(module.named_parameters(), lr=0.05, amsgrad=amsgrad)
+    loss, predicted = train_xor(module, 20, optimizer)
+    model = copy.deepcopy(xor[0])
+    reference = torch.optim.AdamW(model.parameters(), lr=0.05, amsgrad=amsgrad)
+    for _ in range(20):
+        gradients_of(model, XOR)
+        reference.step()
+    assert largest_difference(module.named_parameters(), dict(model.named_parameters())) < 1e-4
+    loss, predicted = train_xor(module, 300, optimizer)
+    assert loss < 0.05 and torch.equal(predicted, XOR[1])
 
 
 def test_digits_are_learned_with_the_gradients_of_autograd() -> None:

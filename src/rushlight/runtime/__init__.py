@@ -9,10 +9,11 @@ from rushlight.runtime.kernels import call_kernel, kernel_names
 from rushlight.runtime.libraries import Library, load_library, loaded_libraries
 from rushlight.runtime.module import Module, load
 from rushlight.runtime.program import BackendRegistry, OperatorRegistry, Program, Runtime, Verification
-from rushlight.runtime.training import SGD, TrainingModule, load_for_training
+from rushlight.runtime.training import SGD, AdamW, Optimizer, TrainingModule, load_for_training
 
 __all__ = [
     "SGD",
+    "AdamW",
     "BackendRegistry",
     "BundledModule",
     "Library",
@@ -20,6 +21,7 @@ __all__ = [
     "MethodMeta",
     "Module",
     "OperatorRegistry",
+    "Optimizer",
     "Program",
     "Runtime",
     "RushlightError",

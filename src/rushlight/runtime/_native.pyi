@@ -342,3 +342,20 @@ class Sgd:
 
     @lr.setter
     def lr(self, arg: float, /) -> None: ...
+
+class AdamW:
+    """
+    Adam with decoupled weight decay over named parameters, which it updates in place.
+    """
+
+    def __init__(self, parameters: dict[str, Any], lr: float, beta1: float, beta2: float, eps: float, weight_decay: float, amsgrad: bool) -> None: ...
+
+    def step(self, gradients: dict[str, Any]) -> None:
+        """Updates each parameter that has a gradient."""
+
+    @property
+    def lr(self) -> float:
+        """The learning rate."""
+
+    @lr.setter
+    def lr(self, arg: float, /) -> None: ...

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rushlight.runtime._native import Sgd
+from rushlight.runtime import _native
 from rushlight.runtime.errors import InvalidArgumentError, InvalidStateError
 from rushlight.runtime.program import DataSource, ProgramSource, load_native
 from rushlight.runtime.pybindings import ExecuTorchModule, ExecuTorchProgram
@@ -201,7 +201,40 @@ def _copy(value: Any) -> Any:
     return value if copy is None else copy()
 
 
-class SGD:
+class Optimizer:
+    """The base class of the optimizers `SGD` and `AdamW`, which update parameters in place.
+
+    Args:
+        native: the optimizer of the runtime.
+    """
+
+    def __init__(self, native: _native.Sgd | _native.AdamW) -> None:
+        self._native = native
+
+    @property
+    def lr(self) -> float:
+        """The learning rate. It can be changed between steps, for example by a schedule."""
+        return self._native.lr
+
+    @lr.setter
+    def lr(self, value: float) -> None:
+        self._native.lr = value
+
+    def step(self, named_gradients: Mapping[str, Any]) -> None:
+        """Updates each parameter that has a gradient. An error leaves all parameters unchanged.
+
+        Args:
+            named_gradients: the gradients by parameter name, with the shapes and dtypes of the parameters.
+                Gradients of parameters that the optimizer does not have are ignored.
+
+        Raises:
+            InvalidArgumentError: a gradient has a wrong shape or dtype, or no gradient belongs to a
+                parameter.
+        """
+        self._native.step(dict(named_gradients))
+
+
+class SGD(Optimizer):
     """Stochastic gradient descent, with the options of `torch.optim.SGD`. It updates parameters in place.
 
     For a parameter p with gradient g, a step computes `d = g + weight_decay * p`. The direction m is `d` in
@@ -233,29 +266,7 @@ class SGD:
         weight_decay: float = 0.0,
         nesterov: bool = False,
     ) -> None:
-        self._sgd = Sgd(dict(named_parameters), lr, momentum, dampening, weight_decay, nesterov)
-
-    @property
-    def lr(self) -> float:
-        """The learning rate. It can be changed between steps, for example by a schedule."""
-        return self._sgd.lr
-
-    @lr.setter
-    def lr(self, value: float) -> None:
-        self._sgd.lr = value
-
-    def step(self, named_gradients: Mapping[str, Any]) -> None:
-        """Updates each parameter that has a gradient.
-
-        Args:
-            named_gradients: the gradients by parameter name, with the shapes and dtypes of the parameters.
-                Gradients of parameters that the optimizer does not have are ignored.
-
-        Raises:
-            InvalidArgumentError: a gradient has a wrong shape or dtype, or no gradient belongs to a
-                parameter.
-        """
-        self._sgd.step(dict(named_gradients))
+        super().__init__(_native.Sgd(dict(named_parameters), lr, momentum, dampening, weight_decay, nesterov))
 
 
 def get_sgd_optimizer(
@@ -277,6 +288,45 @@ def get_sgd_optimizer(
         nesterov: use Nesterov's method.
     """
     return SGD(named_parameters, lr, momentum, dampening, weight_decay, nesterov)
+
+
+class AdamW(Optimizer):
+    """Adam with decoupled weight decay and the options of `torch.optim.AdamW`. Updates parameters in place.
+
+    For a parameter p with gradient g, step t computes the moments `m = beta1 * m + (1 - beta1) * g` and
+    `v = beta2 * v + (1 - beta2) * g**2`, which are 0 before the first step. Then p becomes
+    `(1 - lr * weight_decay) * p - lr * m / (1 - beta1**t) / (sqrt(v / (1 - beta2**t)) + eps)`. AMSGrad
+    replaces v in this formula by its largest value of all steps. float16 and bfloat16 are computed in
+    float32. Their moments are float32 too.
+
+    Sources: Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019, and Reddi et al., "On the
+    Convergence of Adam and Beyond", 2018 (AMSGrad).
+
+    Args:
+        named_parameters: the parameters by name, from `TrainingModule.named_parameters`: float32, float64,
+            float16 or bfloat16 tensors of torch, numpy or DLPack.
+        lr: the learning rate.
+        betas: the decay rates beta1 and beta2 of the moments, in [0, 1).
+        eps: the term that is added to the denominator.
+        weight_decay: the fraction of a parameter that a step subtracts, divided by the learning rate.
+        amsgrad: use AMSGrad.
+
+    Raises:
+        InvalidArgumentError: a number is negative or not finite, or a decay rate is 1 or more.
+        NotSupportedError: a parameter has another dtype.
+    """
+
+    def __init__(
+        self,
+        named_parameters: Mapping[str, Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+    ) -> None:
+        parameters = dict(named_parameters)
+        super().__init__(_native.AdamW(parameters, lr, *betas, eps, weight_decay, amsgrad))
 
 
 def load_for_training(source: ProgramSource, *, data_path: DataSource | None = None) -> TrainingModule:

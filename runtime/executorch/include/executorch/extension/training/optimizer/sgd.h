@@ -4,10 +4,9 @@
 #include <memory>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include "executorch/extension/tensor/tensor_ptr.h"
+#include "executorch/extension/training/optimizer/param_groups.h"
 #include "executorch/runtime/core/error.h"
 #include "executorch/runtime/core/exec_aten/exec_aten.h"
 #include "rushlight/training/sgd.h"
@@ -46,55 +45,19 @@ class SGDOptions {
   ::rushlight::SgdOptions native_;
 };
 
-// Parameters with common options. A group without options uses the options of the optimizer.
-class SGDParamGroup {
- public:
-  SGDParamGroup(const std::map<std::string_view, aten::Tensor>& named_parameters)  // NOLINT
-      : named_parameters_(named_parameters) {}
-  SGDParamGroup(const std::map<std::string_view, aten::Tensor>& named_parameters, std::unique_ptr<SGDOptions> options)
-      : named_parameters_(named_parameters), options_(std::move(options)) {}
-  SGDParamGroup(const SGDParamGroup& other)
-      : named_parameters_(other.named_parameters_), options_(other.options_ ? other.options_->clone() : nullptr) {}
-  SGDParamGroup& operator=(const SGDParamGroup& other) {
-    named_parameters_ = other.named_parameters_;
-    options_ = other.options_ ? other.options_->clone() : nullptr;
-    return *this;
-  }
-  SGDParamGroup(SGDParamGroup&&) noexcept = default;
-  SGDParamGroup& operator=(SGDParamGroup&&) noexcept = default;
-  ~SGDParamGroup() = default;
-
-  bool has_options() const { return options_ != nullptr; }
-  // The group must have options.
-  SGDOptions& options() { return *options_; }
-  const SGDOptions& options() const { return *options_; }
-  void set_options(std::unique_ptr<SGDOptions> options) { options_ = std::move(options); }
-  const std::map<std::string_view, aten::Tensor>& named_parameters() const { return named_parameters_; }
-
- private:
-  std::map<std::string_view, aten::Tensor> named_parameters_;
-  std::unique_ptr<SGDOptions> options_;
-};
+using SGDParamGroup = ParamGroup<SGDOptions>;
 
 // Stochastic gradient descent over groups of named parameters, which it updates in place. The names and tensors must
 // outlive it.
-class SGD {
+class SGD : public ParamGroups<SGDOptions> {
  public:
-  explicit SGD(const std::vector<SGDParamGroup>& param_groups, SGDOptions defaults)
-      : param_groups_(param_groups), defaults_(defaults) {}
-  explicit SGD(const std::map<std::string_view, aten::Tensor>& named_parameters, SGDOptions defaults)
-      : SGD(std::vector<SGDParamGroup>{SGDParamGroup(named_parameters)}, defaults) {}
+  using ParamGroups::ParamGroups;
 
-  void add_param_group(const SGDParamGroup& param_group) { param_groups_.push_back(param_group); }
-
-  // Updates each parameter that has a gradient with its name. Returns InvalidArgument or NotSupported at the first
-  // parameter that cannot be updated, for example because the gradient has another shape or dtype. The parameters
-  // before it are updated.
+  // Updates each parameter that has a gradient with its name. Returns InvalidArgument or NotSupported if a parameter
+  // cannot be updated, for example because the gradient has another shape or dtype. No parameter is then changed.
   ET_NODISCARD runtime::Error step(const std::map<std::string_view, aten::Tensor>& named_gradients);
 
  private:
-  std::vector<SGDParamGroup> param_groups_;
-  SGDOptions defaults_;
   std::unordered_map<const void*, TensorPtr> directions_;  // by the address of the parameter
 };
 
