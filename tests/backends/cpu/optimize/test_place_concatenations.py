@@ -111,6 +111,35 @@ def test_parts_are_computed_in_their_places(name: str) -> None:
         assert copies_of(program) == copies
 
 
+def _views(program: bytes) -> set[tuple[tuple[int, ...], tuple[int, ...], int]]:
+    """Returns the sizes, strides and offset of each value of a plan without symbols."""
+    plan = plan_of(program)
+
+    def numbers(indices: list[int]) -> tuple[int, ...]:
+        return tuple(plan.expressions[index].code[1] for index in indices)
+
+    return {(numbers(v.sizes), numbers(v.strides), numbers([v.offset])[0]) for v in plan.values}
+
+
+def test_inputs_of_3_and_5_channels_are_slices_of_the_result() -> None:
+    """The example in the docstring of the pass."""
+    model = Joined(nn.Conv2d(6, 3, 1), nn.Conv2d(6, 5, 3, padding=1), channels=8)
+    program, _ = lower(model, (torch.randn(1, 6, 2, 2),))
+    views = _views(program)
+    assert ((1, 2, 2, 3), (1, 16, 8, 1), 0) in views
+    assert ((1, 2, 2, 5), (1, 16, 8, 1), 3) in views
+
+
+def test_adjacent_channels_are_a_slice_of_their_image() -> None:
+    """The second example in the docstring of the pass: the mean reads 8 of the 10 channels."""
+    head = Function(lambda x: torch.cat((x[:, 0:3], x[:, 3:8]), 1).mean((2, 3)))
+    inputs = (torch.randn(1, 6, 2, 2),)
+    model = nn.Sequential(nn.Conv2d(6, 10, 1), head)
+    program, _ = lower(model, inputs)
+    assert_close(run(program, inputs), expected(model, inputs))
+    assert any(sizes[-1] == 8 and 10 in strides for sizes, strides, _ in _views(program))
+
+
 class Skips(nn.Module):
     """A U-Net with three levels and 16 channels at the top."""
 

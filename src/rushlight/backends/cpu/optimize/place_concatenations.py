@@ -1,4 +1,34 @@
-"""Removes the copies of concatenations: steps write their results directly into the concatenated tensor."""
+"""Removes the copies of concatenations: steps write their results directly into the concatenated tensor.
+
+Example: an image a with 3 channels and an image b with 5 channels, both of 2 x 2 pixels, are concatenated.
+All images are [n, h, w, c] in memory: the channels of a pixel are adjacent. The pixel stride is the number of
+elements from the start of a pixel to the start of the next pixel.
+
+    storage      elements   pixel stride   position of channel c of pixel p
+    a                  12              3    p * 3 + c
+    b                  20              5    p * 5 + c
+    result             32              8    p * 8 + c
+
+Lowering makes four steps: the steps that compute a and b, and a copy of each to the result. The copies move a
+to the channels 0 to 2 of the result, and b to the channels 3 to 7. Channel c of pixel p of b is then at
+p * 8 + 3 + c in the result. This location is a slice of the channels:
+
+    _ChannelSlice(result, channels=5, pixel_stride=8, offset=3)
+
+If every step that uses b supports a pixel stride of 8, all of them use the slice instead of b, and the copy
+is removed. Each view of b is translated (the stride of a dimension of one element is irrelevant):
+
+    view of b                  sizes           strides          offset
+    the whole image            (1, 2, 2, 5)    (20, 10, 5, 1)    0
+    the same in the slice      (1, 2, 2, 5)    (1, 16, 8, 1)     3
+    channel 2 of pixel 2       (1,)            (1,)             12 = 2 * 5 + 2
+    the same in the slice      (1,)            (1,)             21 = 2 * 8 + 2 + 3
+
+In another case, a and b are adjacent channels of one image x. For example, x has 10 channels, a is x[:, 0:3]
+and b is x[:, 3:8]. Then x already contains the concatenation, as
+_ChannelSlice(x, channels=8, pixel_stride=10, offset=0). The steps that read the result read this slice of x
+instead, and both copies are removed.
+"""
 
 from __future__ import annotations
 
@@ -22,50 +52,54 @@ from rushlight.backends.cpu.plan.tables import (
 )
 from rushlight.backends.cpu.plan.tensor import Storage, Tensor
 
-# Operations that support any stride between the pixels of all their operands.
+# Operations that support any pixel stride of all their operands.
 _BY_PIXEL = (Pool2d, Chain, Copy, Resize2d, Normalize)
+# Operations that support any pixel stride of the operand `input`.
+_READ_BY_PIXEL = (Reduce, GroupNormStatistics)
 
 # An input is early if there are more steps than this between its last writer and its copy.
 _EARLY_STEPS = 8
 # Early inputs are copied if this reduces the peak memory to at most this share.
 _WORTH_COPIES = 0.95
 
-# Operations that support any stride between the pixels of the operand `input`.
-_READ_BY_PIXEL = (Reduce, GroupNormStatistics)
-
 
 @dataclass(frozen=True)
-class _Place:
-    """The place of a dense image storage in another storage.
+class _ChannelSlice:
+    """The location of a dense image in a larger storage; the module docstring has an example.
 
-    The channels of pixel p start at p * step + offset in the other storage.
+    Channel c of pixel p is at p * pixel_stride + offset + c in the larger storage, and at p * channels + c in
+    the storage of the image.
     """
 
-    storage: Storage
-    channels: int  # of the dense storage
-    step: int
+    storage: Storage  # the larger storage
+    channels: int  # of the image
+    pixel_stride: int
     offset: int
 
-    def moved(self, tensor: Tensor) -> Tensor | None:
-        """Returns a view of the dense storage as a view of the other storage; None if that is impossible."""
-        numbers = (*tensor.sizes, *tensor.strides, tensor.offset)
+    def translate(self, view: Tensor) -> Tensor | None:
+        """Returns a view of the storage of the image as a view of the larger storage.
+
+        The result is None if a row of elements of the view continues in the channels of the next pixel, or if
+        a number is unknown.
+        """
+        numbers = (*view.sizes, *view.strides, view.offset)
         if not all(isinstance(number, int) for number in numbers):
             return None
-        pixel, channel = divmod(tensor.offset, self.channels)
+        pixel, channel = divmod(view.offset, self.channels)
         last = channel  # the last channel of a pixel that the view reads
         strides = []
-        for size, stride in zip(tensor.sizes, tensor.strides, strict=True):
+        for size, stride in zip(view.sizes, view.strides, strict=True):
             if size == 1:
                 strides.append(1)
             elif stride % self.channels == 0:
-                strides.append(stride // self.channels * self.step)
+                strides.append(stride // self.channels * self.pixel_stride)
             else:
                 last += (size - 1) * stride
                 strides.append(stride)
         if last >= self.channels:
             return None
-        offset = pixel * self.step + channel + self.offset
-        return replace(tensor, storage=self.storage, strides=tuple(strides), offset=offset)
+        offset = pixel * self.pixel_stride + channel + self.offset
+        return replace(view, storage=self.storage, strides=tuple(strides), offset=offset)
 
 
 def place_concatenations(steps: list[PlanNode], context: Context) -> list[PlanNode]:
@@ -75,71 +109,53 @@ def place_concatenations(steps: list[PlanNode], context: Context) -> list[PlanNo
     U-Net, the memory of the whole result is in use for a long time. If this increases the peak memory,
     convolutions read such an input from its own storage, or the input is copied.
     """
-    before = _Arrangement.of(steps)
-    placed = _Arrangement.of(_place_all(steps, context))
-    peak = _peak(placed.restored(), context)
-    separate = _place_all(read_parts(before.restored()), context)
-    return placed.restored() if _peak(separate, context) > _WORTH_COPIES * peak else separate
+    return _smaller(_place_inputs(steps, context), _place_inputs(read_parts(steps), context), context)
 
 
-@dataclass(frozen=True)
-class _Arrangement:
-    """Steps and their operations at one moment; `restored` gives the steps these operations again."""
-
-    entries: list[tuple[PlanNode, Operation[Tensor]]]
-
-    @classmethod
-    def of(cls, steps: list[PlanNode]) -> _Arrangement:
-        return cls([(step, step.operation) for step in steps])
-
-    def restored(self) -> list[PlanNode]:
-        """Restores the operation of each step, and returns the steps."""
-        for step, operation in self.entries:
-            step.operation = operation
-        return [step for step, _ in self.entries]
+def _smaller(placed: list[PlanNode], other: list[PlanNode], context: Context) -> list[PlanNode]:
+    """Returns `other` if its peak memory is clearly smaller than that of `placed`; otherwise `placed`."""
+    return placed if _peak(other, context) > _WORTH_COPIES * _peak(placed, context) else other
 
 
-def _place_all(steps: list[PlanNode], context: Context) -> list[PlanNode]:
-    separate = _Arrangement.of(steps)
-    steps, early = _place_parts(steps, frozenset())
+def _place_inputs(steps: list[PlanNode], context: Context) -> list[PlanNode]:
+    """Removes the copies of all inputs, or of all but the early inputs if this reduces the peak memory."""
+    placed, early = _remove_copies(steps, frozenset())
     if not early:
-        return steps
-    placed, peak = _Arrangement.of(steps), _peak(steps, context)
-    steps, _ = _place_parts(separate.restored(), early)
-    return placed.restored() if _peak(steps, context) > _WORTH_COPIES * peak else steps
+        return placed
+    copied, _ = _remove_copies(steps, early)
+    return _smaller(placed, copied, context)
 
 
-def _place_parts(
-    steps: list[PlanNode], kept: frozenset[PlanNode]
-) -> tuple[list[PlanNode], frozenset[PlanNode]]:
+def _remove_copies(steps: list[PlanNode], kept: frozenset[int]) -> tuple[list[PlanNode], frozenset[int]]:
     """Lets steps write into concatenations, and removes the copies.
 
     Args:
-        steps: the steps.
-        kept: copies that are not removed.
+        steps: the steps, which are not changed.
+        kept: indices of copies in `steps` that are not removed.
 
     Returns:
-        The remaining steps, and the removed copies of early inputs.
+        The remaining steps, and the indices of the removed copies of early inputs.
     """
+    steps = [replace(step) for step in steps]
     accesses = Accesses(steps)
     concatenations = dict.fromkeys(s for s in accesses.storages() if _is_concatenation(s, accesses))
     written = {s: max(map(accesses.turn, accesses.writers(s)), default=0) for s in accesses.storages()}
     # Copies to storages with elements that are written twice (first padding, then the image) are kept,
     # because their order is important.
     copies = [
-        step
-        for step in steps
-        if step.of(Copy) is not None and step not in kept and step.output.storage in concatenations
+        (index, step)
+        for index, step in enumerate(steps)
+        if step.of(Copy) is not None and index not in kept and step.output.storage in concatenations
     ]
     early = set()
-    for step in reversed(copies):
+    for index, step in reversed(copies):
         (source,), target = step.operation.reads(), step.output
         if source.storage is target.storage:
             continue
-        place = _place(source, target)
+        location = _slice_of_input(source, target)
         is_early = accesses.turn(step) - written.get(source.storage, 0) > _EARLY_STEPS
-        if place is not None and _move(source.storage, place, accesses, [step]) and is_early:
-            early.add(step)
+        if location is not None and _use_slice(source.storage, location, accesses, [step]) and is_early:
+            early.add(index)
     for storage in concatenations:
         _replace_by_adjacent_inputs(storage, accesses)
     return [step for step in steps if step in accesses], frozenset(early)
@@ -171,42 +187,106 @@ def _is_concatenation(storage: Storage, accesses: Accesses) -> bool:
     )
 
 
-def _place(source: Tensor, target: Tensor) -> _Place | None:
-    """Returns the place that the storage of `source` has after a copy of `source` to `target`, or None."""
+def _slice_of_input(source: Tensor, target: Tensor) -> _ChannelSlice | None:
+    """Returns the slice of the concatenation to which a copy moves a whole input.
+
+    In the example, this is the slice of the result for b.
+
+    Args:
+        source: the input, which must be dense.
+        target: the part of the concatenation that the copy writes, with the dimensions of `source`.
+
+    Returns:
+        The slice; None if the part is not a slice of the channels, or if a number is unknown.
+    """
     numbers = (*source.sizes, *source.strides, *target.strides, target.offset)
     is_known = all(isinstance(number, int) for number in numbers)
     if not is_known or source.dtype is not target.dtype or source.storage.kind is not StorageKind.ARENA:
         return None
+    # (stride in the source, size, stride in the target): first the channels, then the dimensions of pixels.
     dims = sorted(
         (s, n, t) for n, s, t in zip(source.sizes, source.strides, target.strides, strict=True) if n != 1
     )
     if len(dims) < 2 or dims[0][2] != 1 or 0 in source.sizes or not source.is_dense():
         return None
-    channels, step = dims[0][1], dims[1][2]
-    if step < channels or any(t != s // channels * step for s, _, t in dims[1:]):
+    channels, pixel_stride = dims[0][1], dims[1][2]
+    if pixel_stride < channels or any(t != s // channels * pixel_stride for s, _, t in dims[1:]):
         return None
-    return _Place(target.storage, channels, step, target.offset)
+    return _ChannelSlice(target.storage, channels, pixel_stride, target.offset)
 
 
-def _moved(storage: Storage, place: _Place, step: PlanNode) -> Operation[Tensor] | None:
-    """Returns the step's operation on the moved storage; None if it does not support the new layout."""
-    operands = [
-        (operand, tensor) for operand, tensor in step.operation.operands() if tensor.storage is storage
-    ]
+def _slice_of_result(source: Tensor, target: Tensor) -> _ChannelSlice | None:
+    """Returns the slice of an input's storage that is the whole concatenation, if the other inputs agree.
+
+    In the second case of the module docstring, the copies of a and b have the same slice of x.
+
+    Args:
+        source: the input, a view of a larger storage.
+        target: the part of the concatenation to which the input is copied, with the dimensions of `source`.
+
+    Returns:
+        The slice; None if there is none, or if a number is unknown.
+    """
+    numbers = (*source.sizes, *source.strides, *target.strides, source.offset, target.offset)
+    is_known = all(isinstance(number, int) for number in numbers)
+    if not is_known or source.dtype is not target.dtype or source.storage.kind is not StorageKind.ARENA:
+        return None
+    # (stride in the target, size, stride in the source): first the channels, then the dimensions of pixels.
+    dims = sorted(
+        (t, n, s) for n, s, t in zip(source.sizes, source.strides, target.strides, strict=True) if n != 1
+    )
+    if len(dims) < 2 or dims[0][0] != 1 or dims[0][2] != 1:
+        return None
+    # The concatenation is dense, so that its pixel stride is its number of channels.
+    channels, _, pixel_stride = dims[1]
+    if target.offset % channels + dims[0][1] > channels or pixel_stride < channels:
+        return None
+    if any(t % channels != 0 or s != t // channels * pixel_stride for t, _, s in dims[1:]):
+        return None
+    pixel, channel = divmod(target.offset, channels)
+    offset = source.offset - pixel * pixel_stride - channel
+    return _ChannelSlice(source.storage, channels, pixel_stride, offset) if offset >= 0 else None
+
+
+def _use_slice(
+    storage: Storage, location: _ChannelSlice, accesses: Accesses, removed: list[PlanNode]
+) -> bool:
+    """Lets all steps use a slice instead of the storage, and removes the copies that are then unnecessary.
+
+    Returns:
+        Whether all steps support the pixel stride of the slice. Otherwise nothing is changed.
+    """
+    others = [step for step in accesses.users(storage) if step not in removed]
+    changed = {step: _with_slice(storage, location, step) for step in others}
+    if any(operation is None for operation in changed.values()):
+        return False
+    for step, operation in changed.items():
+        assert operation is not None
+        accesses.change(step, operation)
+    for step in removed:
+        accesses.remove(step)
+    return True
+
+
+def _with_slice(storage: Storage, location: _ChannelSlice, step: PlanNode) -> Operation[Tensor] | None:
+    """Returns the step's operation with views of the slice; None if the step does not support them."""
+    operands = [(operand, view) for operand, view in step.operation.operands() if view.storage is storage]
     if any(
-        place.moved(tensor) is None or not _supports_layout(step, operand) for operand, tensor in operands
+        location.translate(view) is None or not _supports_pixel_stride(step, operand)
+        for operand, view in operands
     ):
         return None
 
-    def change(_: Operand, tensor: Tensor) -> Tensor:
-        moved = place.moved(tensor) if tensor.storage is storage else tensor
-        assert moved is not None
-        return moved
+    def change(_: Operand, view: Tensor) -> Tensor:
+        translated = location.translate(view) if view.storage is storage else view
+        assert translated is not None
+        return translated
 
     return step.operation.mapped(change)
 
 
-def _supports_layout(step: PlanNode, operand: Operand) -> bool:
+def _supports_pixel_stride(step: PlanNode, operand: Operand) -> bool:
+    """Returns whether the operand may have any pixel stride."""
     operation = step.operation
     if isinstance(operation, Convolution):
         if type(operation) is not Convolution or operand.name == "residual":
@@ -218,52 +298,12 @@ def _supports_layout(step: PlanNode, operand: Operand) -> bool:
     )
 
 
-def _move(storage: Storage, place: _Place, accesses: Accesses, removed: list[PlanNode]) -> bool:
-    """Moves the storage to its place, and removes the copies that are then unnecessary.
-
-    Returns:
-        Whether all steps support the new layout. Otherwise nothing is changed.
-    """
-    others = [step for step in accesses.users(storage) if step not in removed]
-    moved = {step: _moved(storage, place, step) for step in others}
-    if any(operation is None for operation in moved.values()):
-        return False
-    for step, operation in moved.items():
-        assert operation is not None
-        accesses.change(step, operation)
-    for step in removed:
-        accesses.remove(step)
-    return True
-
-
 def _replace_by_adjacent_inputs(storage: Storage, accesses: Accesses) -> None:
     """Removes a concatenation of inputs that are already adjacent, in the same order, in another storage."""
     writers = accesses.writers(storage)
     if not writers or not _is_concatenation(storage, accesses):
         return
-    places = {_place_of_target(step.operation.reads()[0], step.output) for step in writers}
-    place = places.pop()
-    if place is not None and not places and place.storage is not storage:
-        _move(storage, place, accesses, writers)
-
-
-def _place_of_target(source: Tensor, target: Tensor) -> _Place | None:
-    """Returns the place of the storage of `target` at which `target` coincides with `source`, or None."""
-    numbers = (*source.sizes, *source.strides, *target.strides, source.offset, target.offset)
-    is_known = all(isinstance(number, int) for number in numbers)
-    if not is_known or source.dtype is not target.dtype or source.storage.kind is not StorageKind.ARENA:
-        return None
-    dims = sorted(
-        (t, n, s) for n, s, t in zip(source.sizes, source.strides, target.strides, strict=True) if n != 1
-    )
-    if len(dims) < 2 or dims[0][0] != 1 or dims[0][2] != 1:
-        return None
-    # The smallest stride of the target between pixels is the number of channels of the whole concatenation.
-    channels, _, step = dims[1]
-    if target.offset % channels + dims[0][1] > channels or step < channels:
-        return None
-    if any(t % channels != 0 or s != t // channels * step for t, _, s in dims[1:]):
-        return None
-    pixel, channel = divmod(target.offset, channels)
-    offset = source.offset - pixel * step - channel
-    return _Place(source.storage, channels, step, offset) if offset >= 0 else None
+    slices = {_slice_of_result(step.operation.reads()[0], step.output) for step in writers}
+    location = slices.pop()
+    if location is not None and not slices and location.storage is not storage:
+        _use_slice(storage, location, accesses, writers)

@@ -1,4 +1,21 @@
-"""Lets convolutions read several inputs instead of their concatenation along the channels."""
+"""Lets convolutions read several inputs instead of their concatenation along the channels.
+
+Example: an image a with 48 channels and an image b with 80 channels, both of 2 x 2 pixels, are concatenated,
+and a convolution reads the result of 128 channels. All images are [n, h, w, c] in memory.
+
+    tensor                          sizes             strides               offset
+    a                               (1, 2, 2, 48)     (192, 96, 48, 1)           0
+    b                               (1, 2, 2, 80)     (320, 160, 80, 1)          0
+    the result                      (1, 2, 2, 128)    (512, 256, 128, 1)         0
+    target of the copy of a         (1, 2, 2, 48)     (512, 256, 128, 1)         0
+    target of the copy of b         (1, 2, 2, 80)     (512, 256, 128, 1)        48
+
+The offset of a target is its first channel in the result. a begins at channel 0, and b at channel 48, where a
+ends. Therefore the convolution gets the operands input=a and more=[b], and both copies are removed. It
+multiplies gcd(48, 80) = 16 channels at a time, so that a product never has channels of both images. Images of
+3 and 5 channels, as in place_concatenations.py, stay concatenated, because products of fewer than LEAST_PIECE
+channels are slow.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +30,16 @@ from rushlight.backends.cpu.plan.tensor import Storage, Tensor
 
 
 def read_parts(steps: list[PlanNode]) -> list[PlanNode]:
-    """Removes concatenations of channels that only convolutions read; the convolutions read their inputs."""
+    """Removes concatenations of channels that only convolutions read; the convolutions read their inputs.
+
+    Args:
+        steps: the steps, which are not changed.
+
+    Returns:
+        The remaining steps.
+    """
+    steps = [replace(step) for step in steps]
     accesses = Accesses(steps)
-    removed: set[PlanNode] = set()
     for storage in accesses.storages():
         copies, readers = accesses.writers(storage), accesses.readers(storage)
         if storage.kind is not StorageKind.ARENA or not 1 < len(copies) <= MOST_SOURCES or not readers:
@@ -32,9 +56,8 @@ def read_parts(steps: list[PlanNode]) -> list[PlanNode]:
             assert sources is not None and convolution is not None
             accesses.change(step, replace(convolution, input=sources[0], more=sources[1:]))
         for step in copies:
-            removed.add(step)
             accesses.remove(step)
-    return [step for step in steps if step not in removed]
+    return [step for step in steps if step in accesses]
 
 
 def _sources(step: PlanNode, storage: Storage, copies: list[PlanNode]) -> list[Tensor] | None:
