@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 import torch
-from tests.backends.cpu.support import Function, Kind, assert_close, kinds, lower
+from tests.backends.cpu.support import Function, Kind, assert_close, expected, kinds, lower, run
 from torch import nn
 from torch.nn import functional as F
 
 from rushlight.backends.cpu.options import Float32MatmulPrecision
 from rushlight.backends.cpu.partitioner import CpuPartitioner
-from rushlight.backends.cpu.plan.tables import Elementwise
+from rushlight.backends.cpu.plan.tables import Attention, Copy, Elementwise, Gemm, Scatter
 from rushlight.runtime import Runtime
 
 
@@ -198,6 +198,38 @@ def test_chains_are_joined_where_all_that_is_read_lies_alike(name: str) -> None:
     function, kind, count = FUSED[name]
     program, outside = lower(doubled(function), (torch.randn(6, 6),))
     assert not outside and kinds(program).count(kind) == count
+
+
+def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(q @ k.transpose(-1, -2) * 0.5, -1) @ v
+
+
+def updated(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return torch.index_put(x * 2, (torch.tensor([3, 1]),), y) * 3
+
+
+# The examples in the docstring of Aliases: modules, shapes of inputs, and the steps of the plan. The copies
+# convert the result to row-major memory.
+EXAMPLES: dict[str, tuple[nn.Module, tuple[tuple[int, ...], ...], list[Kind]]] = {
+    "is_only_read_by": (
+        Layers(lambda layer, x: layer(F.pad(x * 2, (1, 1, 1, 1))), nn.Conv2d(6, 6, 3)),
+        IMAGE,
+        [Elementwise, Gemm, Copy],
+    ),
+    "sole_writer": (convolved(torch.relu), IMAGE, [Gemm, Copy]),
+    "sole_writer_for_step": (Function(attention), ((1, 2, 5, 8),) * 3, [Attention, Copy]),
+    "may_overwrite": (Function(updated), ((6, 3), (2, 3)), [Elementwise, Scatter, Elementwise]),
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_are_fused_or_overwritten(name: str) -> None:
+    torch.manual_seed(0)
+    model, shapes, steps = EXAMPLES[name]
+    inputs = tuple(torch.randn(shape) for shape in shapes)
+    program, outside = lower(model, inputs)
+    assert not outside and kinds(program) == steps
+    assert_close(run(program, inputs), expected(model, inputs))
 
 
 def test_inputs_lie_as_the_program_says() -> None:

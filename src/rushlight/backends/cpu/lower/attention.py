@@ -55,7 +55,7 @@ def _parts_of_cache(lowering: Lowering, node: Node) -> list[Tensor] | None:
             return None
         parts: Any = item.args[0]
         axis = int(argument(item, 1, 0)) % query.rank
-        if len(parts) != 2 or axis != query.rank - 2 or not lowering.aliases.is_read_by(item, node):
+        if len(parts) != 2 or axis != query.rank - 2 or not lowering.aliases.is_only_read_by(item, node):
             return None
         sources += [lowering.tensor(part) for part in parts]
     queries = query.sizes[-2]
@@ -319,7 +319,7 @@ def _scores(lowering: Lowering, reader: PlanNode, source: Tensor, sizes: tuple[S
     """
     scores = _Scores(sizes)
     while True:
-        step = lowering.aliases.source_of(source, reader)
+        step = lowering.aliases.sole_writer_for_step(source, reader)
         view = source.reshape(sizes)
         if step is None or view is None or not view.is_contiguous() or not same(view.offset, 0):
             return None
@@ -333,7 +333,9 @@ def _scores(lowering: Lowering, reader: PlanNode, source: Tensor, sizes: tuple[S
                 return None
             unmasked = found[1]
         elif chain is not None:
-            candidates = [tensor for tensor in chain.inputs if lowering.aliases.source_of(tensor, step)]
+            candidates = [
+                tensor for tensor in chain.inputs if lowering.aliases.sole_writer_for_step(tensor, step)
+            ]
             parts = _read_chain(chain, candidates[0]) if len(candidates) == 1 else None
             if parts is None or not scores.add_chain(parts):
                 return None
@@ -357,7 +359,7 @@ def _mask_of(lowering: Lowering, where: Where[Tensor], step: PlanNode) -> tuple[
         data, number = condition.storage.data, other.storage.data
         if data is None or number is None or number.numel() != 1 or not float(number) <= _MASKED:
             continue
-        if lowering.aliases.source_of(scores, step) is None:
+        if lowering.aliases.sole_writer_for_step(scores, step) is None:
             continue
         layout = (*condition.sizes, *condition.strides, condition.offset)
         if not all(isinstance(item, int) for item in layout):
@@ -422,7 +424,7 @@ def _unscaled(
     tensors: list[Tensor] = []
     scale, chains = 1.0, list[PlanNode]()
     for tensor in operands:
-        step = lowering.aliases.source_of(tensor, product)
+        step = lowering.aliases.sole_writer_for_step(tensor, product)
         chain = None if step is None else step.of(Chain)
         tensors.append(tensor)
         if step is None or chain is None or chain.output.rank > 4 or len(chain.inputs) > 2:

@@ -168,7 +168,7 @@ def _unpadded(
         return None
     pads: Any = source.args[1]  # before and after each dimension, the last dimension first
     rank = rank_of(source)
-    if not any(pads) or any(pads[2 * (rank - 2) :]) or not lowering.aliases.is_read_by(source, node):
+    if not any(pads) or any(pads[2 * (rank - 2) :]) or not lowering.aliases.is_only_read_by(source, node):
         return None
     left, right = (tuple(int(pads[i]) if i < len(pads) else 0 for i in places) for places in ((2, 0), (3, 1)))
     inside = all(

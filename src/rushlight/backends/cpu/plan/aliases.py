@@ -109,7 +109,14 @@ class Accesses:
         return any(self._turns[first] < turn <= end for turn in turns)
 
     def may_run_later(self, step: PlanNode, last: PlanNode | None = None) -> bool:
-        """Returns whether the step would read the same values after `last` (None: after all other steps)."""
+        """Returns whether the step would read the same values after `last`.
+
+        This is so if no step in between writes a state that the step reads.
+
+        Args:
+            step: the step.
+            last: a later step; None for the last of all steps.
+        """
         return not any(self.is_written_between(storage, step, last) for storage in step.reads())
 
     def writer_of_all(self, storage: Storage) -> PlanNode | None:
@@ -127,6 +134,37 @@ class Aliases(Accesses):
     A node that is not lowered yet reads a storage if one of its arguments is a view of the storage. The node
     still counts as a reader after it is lowered, unless its own result is a view of the storage. For example,
     the tensor of a dynamically quantized node is the tensor before quantization.
+
+    Lowering asks five questions before it fuses, moves or removes a step, or overwrites memory:
+
+        method                 question
+        is_only_read_by        Does only this node read the memory?
+        sole_writer            Which step may be fused into this node?
+        sole_writer_for_step   Which step may be fused into this step?
+        may_run_later          Would this step read the same values after later steps?
+        may_overwrite          May this node overwrite the memory of its first argument?
+
+        method                 when it is asked              who may read the memory
+        is_only_read_by        before the node is lowered    the node, with the single argument `source`
+        sole_writer            before the node is lowered    the same
+        sole_writer_for_step   when the reader is a step     the step, with one operand; the nodes it computes
+        may_run_later          at any time, also in passes   all; but no later step may write it
+        may_overwrite          before the node is lowered    the node, and nodes that read only the shape
+
+        method                 example (the caller)
+        is_only_read_by        conv(pad(x)): the convolution pads x itself; the copies of pad are removed
+                               (lower/images.py)
+        sole_writer            relu(conv(x)): the convolution clamps its result, so that relu has no step
+                               (Lowering.convolution_of)
+        sole_writer_for_step   softmax(q @ k * 0.5) @ v: the softmax step reads the chain of `* 0.5`, which
+                               reads the product; one attention step computes all (lower/attention.py)
+        may_run_later          conv(cat(a, b)): the convolution reads a and b instead of copies; not if a is a
+                               state that changes before the convolution (optimize/read_parts.py)
+        may_overwrite          index_put(x * 2, i, y): the update writes into the result of x * 2; not if
+                               another node reads this result too (lower/state.py)
+
+    The fusions also need a step that writes the whole memory (`writer_of_all`). `is_only_read_by` needs none,
+    because its callers remove all writers, such as the two copies of a concatenation.
     """
 
     def __init__(self) -> None:
@@ -144,31 +182,29 @@ class Aliases(Accesses):
     def sole_writer(self, source: Node, user: Node, allows_views: bool = False) -> PlanNode | None:
         """Returns the only step that writes the memory of `source`, if it may be fused into `user`.
 
-        The step must write the whole memory, and only `user` may read it, with the single argument `source`.
+        The step must write the whole memory, and `is_only_read_by` must hold.
 
         Args:
             source: a node whose tensor covers the whole memory.
-            user: the node into which the step is to be fused.
-            allows_views: whether `user` may read the memory with several arguments that are views of the same
-                elements in the same order.
+            user: the node into which the step is to be fused, which has no step yet.
+            allows_views: see `is_only_read_by`.
         """
         view = self._view(source)
-        if view is None or not view.is_dense():
+        if view is None or not view.is_dense() or not self.is_only_read_by(source, user, allows_views):
             return None
         step = self.writer_of_all(view.storage)
-        if step is None or self._readers.get(view.storage) or not self.may_run_later(step):
-            return None
-        if any(reader is not user for reader in self._nodes_that_read(view.storage)):
-            return None
-        reads = self._reads(user, view.storage)
-        if allows_views:
-            return step if all(_is_same_view(v, view) for v in reads) else None
-        return step if len(reads) == 1 else None
+        return step if step is not None and self.may_run_later(step) else None
 
-    def source_of(self, view: Tensor, reader: PlanNode) -> PlanNode | None:
-        """Returns the only step that writes the memory of a view, if only `reader` reads this memory.
+    def sole_writer_for_step(self, view: Tensor, reader: PlanNode) -> PlanNode | None:
+        """Returns the only step that writes the memory of a view, if it may be fused into `reader`.
 
-        The step must write the whole memory, and `reader` must read it with only one operand.
+        The step must write the whole memory, and `reader` must read it with only one operand. Nodes may read
+        the memory only if `reader` computes them. The memory must have the tensor of a node: memory between
+        the steps of one node has no node, and its readers may not exist yet.
+
+        Args:
+            view: an operand of `reader`.
+            reader: the step into which the other step is to be fused.
         """
         storage = view.storage
         step = self.writer_of_all(storage)
@@ -178,16 +214,22 @@ class Aliases(Accesses):
         is_read = any(node not in nodes for node in self._nodes_that_read(storage))
         return step if not is_read and step.output.is_dense() and self.may_run_later(step) else None
 
-    def is_read_by(self, source: Node, user: Node) -> bool:
-        """Returns whether only `user` reads the memory of `source`, with the single argument `source`."""
+    def is_only_read_by(self, source: Node, user: Node, allows_views: bool = False) -> bool:
+        """Returns whether only `user` reads the memory of `source`, with the single argument `source`.
+
+        Args:
+            source: a node with one tensor; the result is False for other nodes.
+            user: a node that has no step yet.
+            allows_views: whether `user` may read the memory with several arguments that are views of the same
+                elements in the same order.
+        """
         view = self._view(source)
-        if view is None:
+        if view is None or self._readers.get(view.storage):
             return False
-        return (
-            len(self._reads(user, view.storage)) == 1
-            and not self._readers.get(view.storage)
-            and all(reader is user for reader in self._nodes_that_read(view.storage))
-        )
+        if any(reader is not user for reader in self._nodes_that_read(view.storage)):
+            return False
+        reads = self._reads(user, view.storage)
+        return all(_is_same_view(v, view) for v in reads) if allows_views else len(reads) == 1
 
     def writers_of(self, node: Node) -> list[PlanNode]:
         """Returns the steps that write the memory of a node's tensor."""
