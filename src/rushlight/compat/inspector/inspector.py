@@ -28,9 +28,9 @@ from rushlight.devtools.errors import DevtoolsError
 from rushlight.devtools.etrecord.record import ETRecord, as_handles
 from rushlight.devtools.etrecord.saved import parse_etrecord
 from rushlight.devtools.inspector import inspector as plain
-from rushlight.devtools.inspector.alignment import arrange
 from rushlight.devtools.inspector.events import MetadataParser, TimeConverter
 from rushlight.devtools.inspector.inspector import EDGE_DIALECT_GRAPH_KEY
+from rushlight.devtools.inspector.matching import arrange
 from rushlight.devtools.inspector.numerical_comparator import (
     DebugHandle,
     IntermediateOutputMapping,

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from rushlight.devtools.inspector.alignment import Pair, Reference, wide
+from rushlight.devtools.inspector.alignment import Reference
 from rushlight.devtools.inspector.gaps import inputs_of, pairs_of
+from rushlight.devtools.inspector.matching import Pair, wide
 from rushlight.devtools.inspector.numerical_comparator import (
     MaxComparator,
     NumericalComparatorBase,

@@ -9,8 +9,9 @@ from typing import Any
 from torch.utils import _pytree as pytree
 
 from rushlight.devtools.etrecord.record import ETRecord
-from rushlight.devtools.inspector.alignment import Pair, Reference
+from rushlight.devtools.inspector.alignment import Reference
 from rushlight.devtools.inspector.events import Event, EventBlock
+from rushlight.devtools.inspector.matching import Pair
 from rushlight.devtools.inspector.numerical_comparator import (
     IntermediateOutputMapping,
     NumericalComparatorBase,
