@@ -24,8 +24,8 @@ PAGES = [
     if "```python\n" in page.read_text()
 ]
 
-# Pages that show the output of their code.
-SHOWN = {"programs.md"}
+# Pages that show the output of their code, in blocks without a language.
+SHOWN = {"memory.md", "programs.md"}
 
 
 def python_of(page: Path) -> str:
@@ -38,6 +38,17 @@ def python_of(page: Path) -> str:
         else:
             lines.append(line if inside else "")
     return "\n".join(lines)
+
+
+def output_of(page: Path) -> str:
+    """Returns the text of all blocks without a language."""
+    lines, language = [], None
+    for line in page.read_text().splitlines(keepends=True):
+        if line.startswith("```"):
+            language = line[3:].strip() if language is None else None
+        elif language == "":
+            lines.append(line)
+    return "".join(lines)
 
 
 def console_of(page: Path) -> list[str]:
@@ -59,8 +70,7 @@ def test_python_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
         f"{page.name} (the traceback has the line numbers of the page):\n{done.stderr}"
     )
     if page.name in SHOWN:
-        printed = done.stdout.strip()
-        assert printed and printed in page.read_text()
+        assert done.stdout and done.stdout == output_of(page)
     commands = [
         line[2:] for block in console_of(page) for line in block.splitlines() if line.startswith("$ ")
     ]
