@@ -54,6 +54,12 @@ def _bars(results: Results, threads: int) -> list[tuple[str, list[tuple[str, flo
     return [row for row in rows if row[1]]
 
 
+def range_of_bars(results: Results, threads: int = 1) -> tuple[float, float]:
+    """Returns the smallest and the largest ratio in the chart."""
+    ratios = [value for _, bars in _bars(results, threads) for _, value in bars]
+    return min(ratios), max(ratios)
+
+
 def chart(results: Results, threads: int = 1) -> str:
     """Draws an SVG chart with one group of bars for each network.
 

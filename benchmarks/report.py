@@ -1,14 +1,18 @@
-"""Writes docs/benchmarks.md and its chart from the figures files of `make bench` and `make bench-avx2`."""
+"""Writes docs/benchmarks.md, its chart and the figures in README.md from the figures files.
+
+`make bench`, `make bench-avx2` and `python -m benchmarks.wide` write these files.
+"""
 
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks import shapes as shapes_benchmark
 from benchmarks import throughput as throughput_benchmark
-from benchmarks.chart import chart
+from benchmarks.chart import chart, range_of_bars
 from benchmarks.latency import TOLERANCE, Row
 from benchmarks.process import ROOT
 from benchmarks.results import RATIOS, Figures, Results, ratio
@@ -22,6 +26,7 @@ from benchmarks.worker import SAMPLES
 
 FIGURES = ROOT / "benchmarks" / "figures"
 DOCS = ROOT / "docs"
+README = ROOT / "README.md"
 
 _HEAD = """# Benchmarks
 
@@ -58,6 +63,14 @@ it. The other libraries are patched so that they do not detect it (`benchmarks/w
 Machine: {machine}.
 """
 _KIND = {False: "", True: " int8"}
+
+_BEGIN = "<!-- `python -m benchmarks.report` writes this paragraph: -->\n"
+_END = "<!-- end of the paragraph -->\n"
+_FURTHER = (
+    "[{count} further networks](docs/benchmarks.md#networks-that-rushlight-is-not-tuned-for), for which "
+    "Rushlight is not tuned, were measured in float32 on an older processor with {instructions}. Their "
+    "ratios of processor times are between {low:.2f} and {high:.2f}.\n"
+)
 
 
 _FIELD = """## Networks that Rushlight is not tuned for
@@ -134,6 +147,40 @@ def page(
     parts += _errors(results) + _quantized_networks(results) + _same_library(results)
     parts += _starts(results) + _compile(results) + _lowering(results) + _calls(results) + _reasons(results)
     return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def readme(text: str, results: Results, field: Results) -> str:
+    """Updates the figures in the text of README.md.
+
+    The figures are in two places: the alternative text of the chart, and the paragraph about further networks
+    between two comments.
+
+    Args:
+        text: the text of README.md.
+        results: the figures of the chart.
+        field: the figures of networks that Rushlight is not tuned for.
+
+    Returns:
+        The new text.
+
+    Raises:
+        ValueError: the text does not have each place exactly once.
+    """
+    low, high = range_of_bars(results)
+    ratios = [found[2] for _, found in _field_ratios(field)]
+    instructions = "AVX-512" if "AVX-512" in field.machine.get("instructions", "") else "AVX2"
+    places = (
+        (r"(?<=fastest other runtime: )between [\d.]+ and [\d.]+", f"between {low:.2f} and {high:.2f}"),
+        (
+            f"(?<={re.escape(_BEGIN)}).*?(?={re.escape(_END)})",
+            _FURTHER.format(count=len(ratios), instructions=instructions, low=min(ratios), high=max(ratios)),
+        ),
+    )
+    for pattern, new in places:
+        text, count = re.subn(pattern, new, text, flags=re.S)
+        if count != 1:
+            raise ValueError(f"README.md has {count} places for the figures {new!r}; it must have one")
+    return text
 
 
 def _machine(results: Results) -> str:
@@ -276,16 +323,12 @@ def _compile(results: Results) -> list[str]:
 
 def _field(results: Results) -> list[str]:
     """Makes the table of the networks that Rushlight is not tuned for, the largest ratio first."""
-    found = [
-        (ratios, model)
-        for model in results.models(False)
-        if (ratios := field_ratios(results.block(model, 1, False), False))
-    ]
+    found = _field_ratios(results)
 
     def body(batches: bool) -> list[list[str]]:
         return [
             [model.replace("@", ", batch "), f"{cpu:.2f}", f"{median:.2f}", SYSTEMS[peer].label]
-            for (median, _, cpu, peer), model in sorted(found, key=lambda row: row[0][2], reverse=True)
+            for model, (median, _, cpu, peer) in sorted(found, key=lambda row: row[1][2], reverse=True)
             if ("@" in model) == batches
         ]
 
@@ -300,6 +343,12 @@ def _field(results: Results) -> list[str]:
     if batches := body(batches=True):
         parts += [_BATCHES, *_table(head, batches)]
     return parts
+
+
+def _field_ratios(results: Results) -> list[tuple[str, tuple[float, float, float, str]]]:
+    """Returns each float32 network with the ratios of `benchmarks.wide.ratios` for one thread."""
+    found = ((model, field_ratios(results.block(model, 1, False), False)) for model in results.models(False))
+    return [(model, ratios) for model, ratios in found if ratios]
 
 
 def _int8_field(results: Results) -> list[str]:
@@ -474,6 +523,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report", description=__doc__)
     parser.add_argument("--figures", type=Path, default=FIGURES, help="the folder of the figures files")
     parser.add_argument("--docs", type=Path, default=DOCS, help="the folder of the page and the chart")
+    parser.add_argument("--readme", type=Path, default=README, help="the file with a part of the figures")
     options = parser.parse_args()
     path = options.figures / "avx512.json"
     if not path.exists():
@@ -482,16 +532,19 @@ def main() -> None:
     without = options.figures / "avx2.json"
     field, field_int8 = options.figures / "field.json", options.figures / "field_int8.json"
     shapes, throughput = options.figures / "shapes.json", options.figures / "throughput.json"
+    further = Results.read(field) if field.exists() else None
     text = page(
         results,
         Results.read(without) if without.exists() else None,
-        Results.read(field) if field.exists() else None,
+        further,
         Results.read(field_int8) if field_int8.exists() else None,
         Figures.read(shapes, shapes_benchmark.Row) if shapes.exists() else None,
         Figures.read(throughput, throughput_benchmark.Row) if throughput.exists() else None,
     )
     (options.docs / "benchmarks.md").write_text(text)
     (options.docs / "benchmarks.svg").write_text(chart(results))
+    if further is not None:
+        options.readme.write_text(readme(options.readme.read_text(), results, further))
 
 
 if __name__ == "__main__":
