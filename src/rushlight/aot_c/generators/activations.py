@@ -1,4 +1,14 @@
-"""Activation functions."""
+"""Activation functions.
+
+Example: `silu` of float32[4].
+
+    static void silu_0(const f32 *restrict a, f32 *restrict out) {
+      for (ptrdiff_t i = 0; i < 4; ++i) {
+        const float x = a[i];
+        out[i] = x / (1 + expf(-x));
+      }
+    }
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""Elementwise addition, multiplication, division, powers and interpolation."""
+"""Elementwise addition, multiplication, division, powers and interpolation.
+
+Example: `add` of float32[4] and float32[4] with alpha = 2.
+
+    static void add_0(const f32 *restrict a, const f32 *restrict b, f32 *restrict out) {
+      for (ptrdiff_t i = 0; i < 4; ++i) {
+        const float x = a[i];
+        const float y = b[i];
+        out[i] = x + 2.0f * y;
+      }
+    }
+"""
 
 from __future__ import annotations
 

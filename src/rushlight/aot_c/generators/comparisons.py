@@ -1,4 +1,14 @@
-"""Elementwise comparisons, logical and bitwise operators, clamps and selections."""
+"""Elementwise comparisons, logical and bitwise operators, clamps and selections.
+
+Example: `clamp` of float32[4] to 0 and 6.
+
+    static void clamp_0(const f32 *restrict a, f32 *restrict out) {
+      for (ptrdiff_t i = 0; i < 4; ++i) {
+        const float x = a[i];
+        out[i] = x != x ? x : (x < 0.0f ? (0.0f > 6.0f ? 6.0f : 0.0f) : (x > 6.0f ? 6.0f : x));
+      }
+    }
+"""
 
 from __future__ import annotations
 

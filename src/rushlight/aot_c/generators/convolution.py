@@ -1,4 +1,24 @@
-"""Convolutions. Each result adds the products in the order of the portable kernel."""
+"""Convolutions. Each result adds the products in the order of the portable kernel.
+
+Example: `convolution` of float32[1, 2, 5] with weights [3, 2, 3], a bias and padding 1.
+
+    static void convolution_0(const f32 *restrict in, const f32 *restrict weight, const f32 *restrict bias,
+                              f32 *restrict out) {
+      for (ptrdiff_t o = 0; o < 3; ++o) {
+        for (ptrdiff_t x = 0; x < 5; ++x) {
+          float s0 = 0;
+          for (ptrdiff_t i = 0; i < 2; ++i) {
+            for (ptrdiff_t w = 0; w < 3; ++w) {
+              const ptrdiff_t at_x = x - 1 + w;
+              const float value = at_x >= 0 && at_x < 5 ? in[5 * i + at_x] : 0;
+              s0 += value * weight[6 * o + 3 * i + w];
+            }
+          }
+          out[5 * o + x] = (s0 + bias[o]);
+        }
+      }
+    }
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""Copies elements between layouts and dtypes."""
+"""Copies elements between layouts and dtypes.
+
+Example: `permute_copy` of float32[2, 3] to [3, 2].
+
+    static void permute_copy_0(const f32 *restrict in, f32 *restrict out) {
+      for (ptrdiff_t i = 0; i < 3; ++i) {
+        for (ptrdiff_t j = 0; j < 2; ++j) {
+          out[2 * i + j] = in[i + 3 * j];
+        }
+      }
+    }
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,17 @@
-"""Elementwise operators: broadcasting, dtype promotion, and a C expression that computes each element."""
+"""Elementwise operators: broadcasting, dtype promotion, and a C expression that computes each element.
+
+Example: `mul` of int64[2, 3] and float32[3], which is broadcast.
+
+    static void mul_0(const i64 *restrict a, const f32 *restrict b, f32 *restrict out) {
+      for (ptrdiff_t i = 0; i < 2; ++i) {
+        for (ptrdiff_t j = 0; j < 3; ++j) {
+          const float x = (float)a[3 * i + j];
+          const float y = b[j];
+          out[3 * i + j] = x * y;
+        }
+      }
+    }
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,14 @@
-"""Operators that fill tensors: constants, ranges, padding, triangular matrices."""
+"""Operators that fill tensors: constants, ranges, padding, triangular matrices.
+
+Example: `arange` from 0 to 6 in steps of 2, to float32[3].
+
+    static void arange_0(f32 *restrict out) {
+      for (ptrdiff_t e = 0; e < 3; ++e) {
+        const float r = (float)(0.0 + 2.0 * (double)e);
+        out[e] = r;
+      }
+    }
+"""
 
 from __future__ import annotations
 

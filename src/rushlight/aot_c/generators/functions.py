@@ -1,4 +1,14 @@
-"""Elementwise functions of one operand: rounding, exponentials, tests for NaN and infinity."""
+"""Elementwise functions of one operand: rounding, exponentials, tests for NaN and infinity.
+
+Example: `exp` of float32[4].
+
+    static void exp_0(const f32 *restrict a, f32 *restrict out) {
+      for (ptrdiff_t i = 0; i < 4; ++i) {
+        const float x = a[i];
+        out[i] = expf(x);
+      }
+    }
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,28 @@
-"""Matrix products (GEMM). Each result adds the products in the order of the portable kernels."""
+"""Matrix products (GEMM). Each result adds the products in the order of the portable kernels.
+
+Example: `mm` of float32[2, 3] and float32[3, 4].
+
+    static void mm_0(const f32 *restrict a, const f32 *restrict b, f32 *restrict out) {
+      for (ptrdiff_t n = 0; n < 1; ++n) {
+        for (ptrdiff_t r = 0; r < 2; ++r) {
+          for (ptrdiff_t c = 0; c < 4; c += 4) {
+            float s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+            for (ptrdiff_t k = 0; k < 3; ++k) {
+              const float x = a[3 * r + k];
+              s0 += x * b[4 * k + c];
+              s1 += x * b[4 * k + (c + 1)];
+              s2 += x * b[4 * k + (c + 2)];
+              s3 += x * b[4 * k + (c + 3)];
+            }
+            out[4 * r + c] = s0;
+            out[4 * r + (c + 1)] = s1;
+            out[4 * r + (c + 2)] = s2;
+            out[4 * r + (c + 3)] = s3;
+          }
+        }
+      }
+    }
+"""
 
 from __future__ import annotations
 

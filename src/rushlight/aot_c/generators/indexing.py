@@ -1,4 +1,19 @@
-"""Operators that read or write elements selected by index tensors. Each index is checked at run time."""
+"""Operators that read or write elements selected by index tensors. Each index is checked at run time.
+
+Example: `embedding` of two indices in a table float32[5, 3].
+
+    static int embedding_0(const f32 *restrict weight, const i64 *restrict index, f32 *restrict out) {
+      for (ptrdiff_t i = 0; i < 2; ++i) {
+        const int64_t row_given = index[i];
+        if (row_given < 0 || row_given >= 5) return 1;
+        const ptrdiff_t row = (ptrdiff_t)(row_given);
+        for (ptrdiff_t c = 0; c < 3; ++c) {
+          out[3 * i + c] = weight[3 * row + c];
+        }
+      }
+      return 0;
+    }
+"""
 
 from __future__ import annotations
 

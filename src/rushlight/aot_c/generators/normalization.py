@@ -1,4 +1,29 @@
-"""Softmax, and layer, group and batch normalization."""
+"""Softmax, and layer, group and batch normalization.
+
+Example: `_softmax` of float32[2, 3] along the last dimension.
+
+    static void softmax_0(const f32 *restrict in, f32 *restrict out) {
+      for (ptrdiff_t i = 0; i < 2; ++i) {
+        float most = -INFINITY;
+        double sum = 0;
+        for (ptrdiff_t e = 0; e < 3; ++e) {
+          const float x = in[3 * i + e];
+          most = x > most ? x : most;
+        }
+        {
+          double s0 = 0;
+          ptrdiff_t k = 0;
+          for (; k < 3; ++k) s0 += (double)(out[3 * i + k] = expf(in[3 * i + k] - most));
+          sum += s0;
+        }
+        const float scale = (float)(1 / sum);
+        for (ptrdiff_t e = 0; e < 3; ++e) {
+          const float r = out[3 * i + e] * scale;
+          out[3 * i + e] = r;
+        }
+      }
+    }
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,35 @@
-"""Pooling: average and maximum over windows."""
+"""Pooling: average and maximum over windows.
+
+Example: `avg_pool2d` of float32[1, 1, 4, 4] with windows of 2 x 2.
+
+    static void avg_pool2d_0(const f32 *restrict in, f32 *restrict out) {
+      for (ptrdiff_t n = 0; n < 1; ++n) {
+        for (ptrdiff_t c = 0; c < 1; ++c) {
+          for (ptrdiff_t y = 0; y < 2; ++y) {
+            for (ptrdiff_t x = 0; x < 2; ++x) {
+              float sum = 0;
+              const ptrdiff_t y_start = 2 * y;
+              const ptrdiff_t y_stop = y_start + 2;
+              const ptrdiff_t y_first = y_start;
+              const ptrdiff_t y_last = y_stop;
+              const ptrdiff_t x_start = 2 * x;
+              const ptrdiff_t x_stop = x_start + 2;
+              const ptrdiff_t x_first = x_start;
+              const ptrdiff_t x_last = x_stop;
+              for (ptrdiff_t py = y_first; py < y_last; ++py) {
+                for (ptrdiff_t px = x_first; px < x_last; ++px) {
+                  sum += in[16 * n + 16 * c + 4 * py + px];
+                }
+              }
+              const ptrdiff_t divisor = (y_stop - y_start) * (x_stop - x_start);
+              const float r = y_last <= y_first || x_last <= x_first ? 0 : (sum / (float)divisor);
+              out[4 * n + 4 * c + 2 * y + x] = r;
+            }
+          }
+        }
+      }
+    }
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,17 @@
-"""Quantize and dequantize operators: real = (q - zero_point) * scale."""
+"""Quantize and dequantize operators: real = (q - zero_point) * scale.
+
+Example: `quantize_per_tensor` of float32[4] to int8.
+
+    static void quantize_per_tensor_0(float inverse, float zero, const f32 *restrict in, i8 *restrict out) {
+      for (ptrdiff_t i = 0; i < 4; ++i) {
+        float x = in[i] * inverse;
+        x = round_even_float(x) + zero;
+        x = x < -128.0f ? -128.0f : x;
+        x = x > 127.0f ? 127.0f : x;
+        out[i] = (int8_t)to_int32_float(x);
+      }
+    }
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,19 @@
-"""Operators on int8 and uint8 tensors: convolution, linear, add, mul, pooling, mean, softmax, lookup."""
+"""Operators on int8 and uint8 tensors: convolution, linear, add, mul, pooling, mean, softmax, lookup.
+
+Example: `quantized_mean` of int8[2, 3] over the last dimension.
+
+    static void quantized_mean_0(const i8 *restrict in, i8 *restrict out, float in_scale, int64_t in_zero,
+                                 float inverse, float out_zero, float least, float most) {
+      for (ptrdiff_t i = 0; i < 2; ++i) {
+        int64_t sum = 0;
+        for (ptrdiff_t ei = 0; ei < 3; ++ei) {
+          sum += in[3 * i + ei];
+        }
+        const float real = (float)(sum - in_zero * 3) * in_scale / 3.0f;
+        out[i] = (int8_t)requantize(real, inverse, out_zero, least, most);
+      }
+    }
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,18 @@
-"""Reductions over dims, and scans along a dim."""
+"""Reductions over dims, and scans along a dim.
+
+Example: `cumsum` of float32[2, 3] along the last dimension.
+
+    static void cumsum_0(const f32 *restrict in, f32 *restrict out) {
+      for (ptrdiff_t i = 0; i < 2; ++i) {
+        double state = 0;
+        for (ptrdiff_t e = 0; e < 3; ++e) {
+          state = state + (double)in[3 * i + e];
+          const float r = (float)state;
+          out[3 * i + e] = r;
+        }
+      }
+    }
+"""
 
 from __future__ import annotations
 

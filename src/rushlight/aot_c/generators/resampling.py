@@ -1,4 +1,39 @@
-"""Upsampling. The positions and weights of the source elements are computed here and written as tables."""
+"""Upsampling. The positions and weights of the source elements are computed here and written as tables.
+
+Example: `upsample_bilinear2d` of float32[1, 1, 1, 2] to [1, 1, 1, 3].
+
+    static void upsample_bilinear2d_0(const f32 *restrict in, f32 *restrict out) {
+      static const int32_t y_at[] = {
+        0, 0,
+      };
+      static const float y_weight[] = {
+        1.0f, 0.0f,
+      };
+      static const int32_t x_at[] = {
+        0, 1, 0, 1, 1, 1,
+      };
+      static const float x_weight[] = {
+        1.0f, 0.0f, 0.5f, 0.5f, 0.83333325f, 0.16666675f,
+      };
+      for (ptrdiff_t n = 0; n < 1; ++n) {
+        for (ptrdiff_t c = 0; c < 1; ++c) {
+          for (ptrdiff_t y = 0; y < 1; ++y) {
+            for (ptrdiff_t x = 0; x < 3; ++x) {
+              float sum = 0;
+              for (ptrdiff_t ky = 2 * y; ky < 2 * y + 2; ++ky) {
+                float part = 0;
+                for (ptrdiff_t kx = 2 * x; kx < 2 * x + 2; ++kx) {
+                  part += x_weight[kx] * in[2 * n + 2 * c + 2 * (y_at[ky]) + (x_at[kx])];
+                }
+                sum += y_weight[ky] * part;
+              }
+              out[3 * n + 3 * c + 3 * y + x] = sum;
+            }
+          }
+        }
+      }
+    }
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,16 @@
-"""Operators that move elements: copies, slices, concatenations, permutations."""
+"""Operators that move elements: copies, slices, concatenations, permutations.
+
+Example: `cat` of float32[2] and float32[3].
+
+    static void cat_0(f32 *restrict out, const f32 *restrict in0, const f32 *restrict in1) {
+      for (ptrdiff_t i = 0; i < 2; ++i) {
+        out[i] = in0[i];
+      }
+      for (ptrdiff_t i = 0; i < 3; ++i) {
+        out[i + 2] = in1[i];
+      }
+    }
+"""
 
 from __future__ import annotations
 

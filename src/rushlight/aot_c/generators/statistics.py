@@ -1,4 +1,29 @@
-"""Vector norms, logsumexp, variance and standard deviation."""
+"""Vector norms, logsumexp, variance and standard deviation.
+
+Example: `logsumexp` of float32[2, 3] along the last dimension.
+
+    static void logsumexp_0(const f32 *restrict in, f32 *restrict out) {
+      for (ptrdiff_t i = 0; i < 2; ++i) {
+        double most = -(double)INFINITY, sum = 0;
+        {
+          const double before = most;
+          for (ptrdiff_t e = 0; e < 3; ++e) {
+            const double x = (double)in[3 * i + e];
+            if (x > most || (x != x && most == most)) most = x;
+          }
+          if (isfinite(most)) {
+            sum *= exp(before - most);
+            double s0 = 0;
+            ptrdiff_t k = 0;
+            for (; k < 3; ++k) s0 += exp((double)in[3 * i + k] - most);
+            sum += s0;
+          }
+        }
+        if (isfinite(most)) most = most + log(sum);
+        out[i] = (float)most;
+      }
+    }
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,26 @@
-"""Sums in the order of the portable kernels, which compute four independent sums of each block."""
+"""Sums in the order of the portable kernels, which compute four independent sums of each block.
+
+Example: `sum` of float32[2, 6] along the last dimension.
+
+    static void sum_0(const f32 *restrict in, f32 *restrict out) {
+      for (ptrdiff_t i = 0; i < 2; ++i) {
+        double sum = 0;
+        {
+          double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+          ptrdiff_t k = 0;
+          for (; k + 4 <= 6; k += 4) {
+            s0 += (double)in[6 * i + k];
+            s1 += (double)in[6 * i + ((k + 1))];
+            s2 += (double)in[6 * i + ((k + 2))];
+            s3 += (double)in[6 * i + ((k + 3))];
+          }
+          for (; k < 6; ++k) s0 += (double)in[6 * i + k];
+          sum += (s0 + s1) + (s2 + s3);
+        }
+        out[i] = (float)sum;
+      }
+    }
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,27 @@
-"""Windows of convolution and pooling, in the common form [batch, channels, depth, height, width]."""
+"""Windows of convolution and pooling, in the common form [batch, channels, depth, height, width].
+
+Example: `avg_pool1d` of float32[1, 4] with windows of 3, stride 2 and padding 1.
+
+    static void avg_pool1d_0(const f32 *restrict in, f32 *restrict out) {
+      for (ptrdiff_t n = 0; n < 1; ++n) {
+        for (ptrdiff_t c = 0; c < 1; ++c) {
+          for (ptrdiff_t x = 0; x < 2; ++x) {
+            float sum = 0;
+            const ptrdiff_t x_start = 2 * x - 1;
+            const ptrdiff_t x_stop = x_start + 3;
+            const ptrdiff_t x_first = x_start > 0 ? x_start : 0;
+            const ptrdiff_t x_last = x_stop;
+            for (ptrdiff_t px = x_first; px < x_last; ++px) {
+              sum += in[4 * c + px];
+            }
+            const ptrdiff_t divisor = (x_stop - x_start);
+            const float r = x_last <= x_first ? 0 : (sum / (float)divisor);
+            out[2 * c + x] = r;
+          }
+        }
+      }
+    }
+"""
 
 from __future__ import annotations
 
