@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from benchmarks import report
-from benchmarks.results import Results
+from tests.fresh import run_python
 
 ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
 WRITTEN = ("README.md", "docs/benchmarks.md", "docs/benchmarks.svg")
 
 
-def test_the_figures_of_all_files_are_current(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "docs").mkdir()
-    text = (ROOT / "README.md").read_text()
-    (tmp_path / "README.md").write_text(text)
-    options = ["--docs", str(tmp_path / "docs"), "--readme", str(tmp_path / "README.md")]
-    monkeypatch.setattr(sys, "argv", ["report", *options])
-    report.main()
+def _report(folder: Path, readme: str) -> subprocess.CompletedProcess[str]:
+    """Runs `benchmarks.report` with a README in a folder, where it also writes the page and the chart."""
+    (folder / "docs").mkdir()
+    (folder / "README.md").write_text(readme)
+    path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
+    return run_python(
+        "from benchmarks.report import main; main()",
+        *("--docs", str(folder / "docs"), "--readme", str(folder / "README.md")),
+        cwd=ROOT,
+        environment={**os.environ, "PYTHONPATH": path},
+    )
+
+
+@pytest.mark.parametrize(
+    "readme",
+    [README, README.replace("further networks](", "other networks](").replace("between 0.", "between 9.")],
+    ids=["current", "old"],
+)
+def test_the_figures_of_all_files_are_current(tmp_path: Path, readme: str) -> None:
+    done = _report(tmp_path, readme)
+    assert done.returncode == 0, done.stderr
     stale = [name for name in WRITTEN if (tmp_path / name).read_text() != (ROOT / name).read_text()]
     assert not stale, f"run `python -m benchmarks.report`: {stale} have other figures than benchmarks/figures"
 
 
-def test_old_figures_are_replaced() -> None:
-    text = (ROOT / "README.md").read_text()
-    results, field = (Results.read(report.FIGURES / f"{name}.json") for name in ("avx512", "field"))
-    old = text.replace("further networks", "other networks").replace(
-        "runtime: between 0", "runtime: between 9"
-    )
-    assert old != text
-    new = report.readme(old, results, field)
-    assert new.count("further networks](") == 1 and "between 9" not in new
-
-
-def test_a_file_without_the_comments_is_refused() -> None:
-    results, field = (Results.read(report.FIGURES / f"{name}.json") for name in ("avx512", "field"))
-    with pytest.raises(ValueError, match="must have one"):
-        report.readme("# Rushlight\n", results, field)
+def test_a_file_without_the_comments_is_refused(tmp_path: Path) -> None:
+    done = _report(tmp_path, "# Rushlight\n")
+    assert done.returncode != 0 and "it must have one" in done.stderr
+    assert (tmp_path / "README.md").read_text() == "# Rushlight\n"

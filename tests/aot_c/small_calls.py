@@ -1,4 +1,4 @@
-"""The C code in the docstrings of `aot_c/generators`; `python -m tests.aot_c.examples` writes it."""
+"""The C code in the docstrings of `aot_c/generators`; `python -m tests.aot_c.small_calls` writes it."""
 
 from __future__ import annotations
 
