@@ -212,11 +212,11 @@ def updated(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 # convert the result to row-major memory.
 EXAMPLES: dict[str, tuple[nn.Module, tuple[tuple[int, ...], ...], list[Kind]]] = {
     "is_only_read_by": (
-        Layers(lambda layer, x: layer(F.pad(x * 2, (1, 1, 1, 1))), nn.Conv2d(6, 6, 3)),
+        Layers(lambda layer, x: layer(F.pad(x * 2, (1, 1, 1, 1))), nn.Conv2d(6, 6, 2)),
         IMAGE,
         [Elementwise, Gemm, Copy],
     ),
-    "sole_writer": (convolved(torch.relu), IMAGE, [Gemm, Copy]),
+    "sole_writer": (nn.Sequential(nn.Conv2d(6, 6, 1), nn.ReLU()), IMAGE, [Gemm, Copy]),
     "sole_writer_for_step": (Function(attention), ((1, 2, 5, 8),) * 3, [Attention, Copy]),
     "may_overwrite": (Function(updated), ((6, 3), (2, 3)), [Elementwise, Scatter, Elementwise]),
 }
