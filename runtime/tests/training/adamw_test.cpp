@@ -9,37 +9,12 @@
 #include <type_traits>
 #include <vector>
 
+#include "tests/training/vector.h"
+
 namespace rushlight {
 namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-
-template <typename T>
-struct Vector {
-  static constexpr ScalarType kDtype = std::is_same_v<T, float>    ? ScalarType::Float
-                                       : std::is_same_v<T, double> ? ScalarType::Double
-                                       : std::is_same_v<T, Half>   ? ScalarType::Half
-                                                                   : ScalarType::BFloat16;
-  Vector(std::initializer_list<T> values) : data(values) {
-    sizes[0] = static_cast<SizesType>(data.size());
-    impl.data = data.data();
-    impl.sizes = sizes;
-    impl.strides = strides;
-    impl.dim_order = order;
-    impl.numel = sizes[0];
-    impl.capacity = data.size() * sizeof(T);
-    impl.dtype = kDtype;
-    impl.dim = 1;
-  }
-  Vector(const Vector&) = delete;
-  Vector& operator=(const Vector&) = delete;
-  Tensor tensor() { return Tensor(&impl); }
-  std::vector<T> data;
-  SizesType sizes[1];
-  StridesType strides[1] = {1};
-  DimOrderType order[1] = {0};
-  TensorImpl impl;
-};
 
 // The moments have no values before the first step.
 template <typename C>

@@ -8,27 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/training/vector.h"
+
 namespace rushlight {
 namespace {
 
-struct Vector {
-  explicit Vector(std::initializer_list<float> values) : data(values) {
-    sizes[0] = static_cast<SizesType>(data.size());
-    impl.data = data.data();
-    impl.sizes = sizes;
-    impl.strides = strides;
-    impl.dim_order = order;
-    impl.numel = sizes[0];
-    impl.capacity = data.size() * sizeof(float);
-    impl.dim = 1;
-  }
-  Tensor tensor() { return Tensor(&impl); }
-  std::vector<float> data;
-  SizesType sizes[1];
-  StridesType strides[1] = {1};
-  DimOrderType order[1] = {0};
-  TensorImpl impl;
-};
+using Vector = rushlight::Vector<float>;
 
 TEST(Sgd, SubtractsTheScaledGradient) {
   Vector parameter({1, 2}), gradient({10, -10});

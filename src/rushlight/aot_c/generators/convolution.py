@@ -230,6 +230,29 @@ def batch_and_group(c: Convolution) -> tuple[str, str]:
     return "n" if c.out.batch > 1 else "0", "g" if c.groups > 1 else "0"
 
 
+def input_place(c: Convolution) -> list[tuple[str, int] | str]:
+    """Returns the terms of the offset of the current input channel: C expressions and their factors."""
+    n, g = batch_and_group(c)
+    return [
+        (n, c.source.batch_stride),
+        (g, c.inputs * c.source.channel_stride),
+        ("i" if c.inputs > 1 else "0", c.source.channel_stride),
+    ]
+
+
+def weight_place(c: Convolution, lane: int, taps: Iterable[tuple[str, int]]) -> str:
+    """Returns the offset of a weight.
+
+    Args:
+        c: the convolution.
+        lane: the distance of the output channel from the current one.
+        taps: the C expressions of the current tap, and their factors.
+    """
+    _, g = batch_and_group(c)
+    output, i = "o" if lane == 0 else f"o + {lane}", "i" if c.inputs > 1 else "0"
+    return terms((g, c.group_stride), (output, c.output_stride), (i, c.input_stride), *taps)
+
+
 def _convolution(k: Kernel) -> None:
     source, weight, bias, out = k.tensor(0), k.tensor(1), k.optional_tensor(2), k.tensor(9)
     require_same_dtype(k, source, weight, out, *([bias] if bias is not None else []))
@@ -288,13 +311,7 @@ def _add_products(
         inside: an empty list if taps outside the image count as zeros; None if they are skipped.
     """
     code = k.code
-    n, g = batch_and_group(c)
-    i = "i" if c.inputs > 1 else "0"
-    places: list[tuple[str, int] | str] = [
-        (n, c.source.batch_stride),
-        (g, c.inputs * c.source.channel_stride),
-        (i, c.source.channel_stride),
-    ]
+    places = input_place(c)
     taps: list[tuple[str, int]] = []
     with ExitStack() as stack:
         if c.inputs > 1:
@@ -311,8 +328,7 @@ def _add_products(
             element = f"{' && '.join(inside)} ? {element} : 0"
         code.add(f"const {sums.type} value = {element};")
         for lane in lanes:
-            output = "o" if lane == 0 else f"o + {lane}"
-            place = terms((g, c.group_stride), (output, c.output_stride), (i, c.input_stride), *taps)
+            place = weight_place(c, lane, taps)
             code.add(f"s{lane} += value * {sums.load(f'weight[{place}]')};")
 
 

@@ -28,8 +28,10 @@ from rushlight.aot_c.generators.convolution import (
     Convolution,
     batch_and_group,
     declare_tap_range,
+    input_place,
     open_loop,
     open_taps,
+    weight_place,
 )
 from rushlight.aot_c.generators.elementwise import broadcast
 from rushlight.aot_c.generators.gemm import SUMS_TOGETHER
@@ -130,13 +132,7 @@ def _add_products(k: Kernel, c: Convolution, in_zero: str, lanes: Iterable[int])
     code = k.code
     # The loop over input channels is the innermost loop if the channels of a pixel are adjacent in memory.
     channels_inside = c.inputs > 1 and c.source.channel_stride == 1
-    n, g = batch_and_group(c)
-    i = "i" if c.inputs > 1 else "0"
-    places: list[tuple[str, int] | str] = [
-        (n, c.source.batch_stride),
-        (g, c.inputs * c.source.channel_stride),
-        (i, c.source.channel_stride),
-    ]
+    places = input_place(c)
     taps: list[tuple[str, int]] = []
     with ExitStack() as stack:
         if c.inputs > 1 and not channels_inside:
@@ -152,8 +148,7 @@ def _add_products(k: Kernel, c: Convolution, in_zero: str, lanes: Iterable[int])
             open_loop(k, stack, "i", c.inputs)
         code.add(f"const int32_t value = in[{terms(*places)}] - {in_zero};")
         for lane in lanes:
-            output = "o" if lane == 0 else f"o + {lane}"
-            place = terms((g, c.group_stride), (output, c.output_stride), (i, c.input_stride), *taps)
+            place = weight_place(c, lane, taps)
             code.add(f"s{lane} += value * weight[{place}];")
 
 
