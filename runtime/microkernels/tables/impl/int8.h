@@ -10,7 +10,8 @@
 //   void add_lines(Sums&, Line, Rhs)
 //   kDotRows     maximum rows of the LHS that dots() multiplies by a column at a time
 // and the names that gemm/impl/int8_epilogue.h needs. With RL_OWN_TILE it defines int8_tile(), kDotStep (the numbers of
-// a Line) and kUnit (the numbers of a Spread), which differ from those of a tile. With RL_PRODUCTS the table has only products; int8_joined.h adds the rest.
+// a Line) and kUnit (the numbers of a Spread), which differ from those of a tile. With RL_PRODUCTS the table has only
+// products; int8_joined.h adds the rest.
 #pragma once
 
 #include <cstring>
