@@ -71,6 +71,12 @@ void maximum_of_boxes(KernelRuntimeContext& context, const Tensor& in, int64_t d
   });
 }
 
+// Builds that are optimized for size compute one result at a time.
+#if defined(__OPTIMIZE_SIZE__)
+constexpr bool kHasLines = false;
+#else
+constexpr bool kHasLines = true;
+#endif
 constexpr int64_t kBlock = 64;  // results of a line that are computed at a time
 
 // A part of a line of results. The window of the i-th result begins at position begin[2] + i * window_step of the last
@@ -162,6 +168,18 @@ void max_pool(KernelRuntimeContext& context, const Pooling& pooling, const Tenso
   const Window3d& w = pooling.window;
   if constexpr (cortex_m::kHasInt8) {
     if (max_pool_on_cortex_m(pooling, in, out, indices)) return;
+  }
+  if constexpr (!kHasLines) {
+    const int64_t missing = 3 - pooling.dims;
+    maximum_of_boxes(context, in, pooling.dims, w.taps(), out, indices, [&](const int64_t* position, Box& box) {
+      for (int64_t i = 0; i < 3; ++i) {
+        const int64_t begin = i < missing ? 0 : position[i - missing] * w.stride[i] - w.padding[i];
+        box.begin[i] = first_inside(begin, w.dilation[i]);
+        box.end[i] = std::min(begin + (w.kernel[i] - 1) * w.dilation[i] + 1, image.size[i]);
+        box.step[i] = w.dilation[i];
+      }
+    });
+    return;
   }
   MaximaOfLine maxima = nullptr;
   switch_dtype<dtypes::kRealH>(context, in.scalar_type(),
