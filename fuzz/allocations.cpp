@@ -19,9 +19,9 @@ namespace {
 using testing::failing_memory;
 using Bytes = std::vector<uint8_t>;
 
-constexpr size_t kRoom = 1 << 22;         // bytes for structures, and bytes for scratch memory
-constexpr size_t kMostPlanned = 1 << 22;  // bytes of a planned buffer
-constexpr long kMostFailures = 400;       // failing allocations of a method
+constexpr size_t kRoom = 1 << 22;        // bytes for structures, and bytes for scratch memory
+constexpr size_t kMaxPlanned = 1 << 22;  // bytes of a planned buffer
+constexpr long kMaxFailures = 400;       // failing allocations of a method
 
 [[noreturn]] void report(const char* format, ...) {
   std::fprintf(stderr, "allocation %ld fails: ", failing_memory.failing_call);
@@ -56,7 +56,7 @@ Error attempt(const Program& program, std::string_view name, testing::InputBytes
   std::vector<Span<uint8_t>> spans;
   for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
     RL_ASSIGN(const auto size, meta.memory_planned_buffer_size(i));
-    RL_REQUIRE(static_cast<size_t>(size) <= kMostPlanned, NotSupported, "planned buffer %zu is too large", i);
+    RL_REQUIRE(static_cast<size_t>(size) <= kMaxPlanned, NotSupported, "planned buffer %zu is too large", i);
     buffers.emplace_back(static_cast<size_t>(size) + 64);
   }
   for (Bytes& buffer : buffers) {
@@ -117,7 +117,7 @@ void run(const uint8_t* data, size_t size) {
     const testing::InputBytes inputs(data, size);
     const long live = failing_memory.live;
     if (!name.ok() || attempt(program, *name, inputs, -1) != Error::Ok) continue;
-    const long calls = failing_memory.calls, step = calls / kMostFailures + 1;
+    const long calls = failing_memory.calls, step = calls / kMaxFailures + 1;
     for (long n = static_cast<long>(size) % step; n < calls; n += step) check(attempt(program, *name, inputs, n), live);
     failing_memory.failing_call = -1;
     if (attempt(program, *name, inputs, -1) != Error::Ok) report("the next load does not run");

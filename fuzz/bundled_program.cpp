@@ -14,7 +14,7 @@
 namespace rushlight {
 namespace {
 
-constexpr size_t kMostTestCases = 8;
+constexpr size_t kMaxTestCases = 8;
 
 // Reads all values of a test case.
 void read_values(const BundledProgram& bundle, std::string_view method, size_t test_case) {
@@ -34,7 +34,7 @@ void read_values(const BundledProgram& bundle, std::string_view method, size_t t
 
 void run_test_cases(const BundledProgram& bundle, std::string_view name, Method& method) {
   const auto count = bundle.num_test_cases(name);
-  for (size_t test = 0; count.ok() && test < *count && test < kMostTestCases; ++test) {
+  for (size_t test = 0; count.ok() && test < *count && test < kMaxTestCases; ++test) {
     read_values(bundle, name, test);
     if (load_bundled_input(method, bundle, test) != Error::Ok) continue;
     if (method.execute() == Error::Ok) static_cast<void>(verify_method_outputs(method, bundle, test));

@@ -13,9 +13,9 @@ using flatbuffer::load;
 using flatbuffer::Schema;
 using flatbuffer::TableInfo;
 
-constexpr size_t kMostSites = 20000;
-constexpr size_t kMostElements = 24;     // elements of one vector of numbers that become sites
-constexpr size_t kMostGrowth = 1 << 16;  // maximum growth in bytes of one change
+constexpr size_t kMaxSites = 20000;
+constexpr size_t kMaxElements = 24;     // elements of one vector of numbers that become sites
+constexpr size_t kMaxGrowth = 1 << 16;  // maximum growth in bytes of one change
 
 void store(Bytes& bytes, size_t at, uint64_t value, size_t size) { std::memcpy(bytes.data() + at, &value, size); }
 
@@ -36,10 +36,10 @@ struct Site {
   int32_t next;  // previous site of the same table, field and role, or -1
 };
 
-constexpr size_t kRoles = 6, kMostFields = 64;
+constexpr size_t kRoles = 6, kMaxFields = 64;
 
 size_t key_of(uint16_t table, uint16_t field, Site::Role role) {
-  return (size_t{table} * kMostFields + std::min<size_t>(field, kMostFields - 1)) * kRoles + static_cast<size_t>(role);
+  return (size_t{table} * kMaxFields + std::min<size_t>(field, kMaxFields - 1)) * kRoles + static_cast<size_t>(role);
 }
 
 class Tables {
@@ -67,7 +67,7 @@ class Tables {
   const Field& field_of(const Site& site) const { return schema_.tables[site.table].fields[site.field]; }
 
   void add(Site::Role role, uint16_t table, uint16_t field, size_t at, uint8_t tag = 0) {
-    if (sites_.size() == kMostSites) return;
+    if (sites_.size() == kMaxSites) return;
     const size_t key = key_of(table, field, role);
     if (key >= last_.size()) last_.resize(key + 1, -1);
     if (last_[key] < 0) used_.push_back(key);
@@ -99,7 +99,7 @@ class Tables {
   }
 
   void visit(uint16_t index, size_t at, unsigned depth) {
-    if (depth == 0 || sites_.size() == kMostSites) return;
+    if (depth == 0 || sites_.size() == kMaxSites) return;
     const TableInfo& info = schema_.tables[index];
     uint8_t tag = 0;
     for_each_field(info, at, [&](uint16_t i, size_t place, size_t entry) {
@@ -131,8 +131,8 @@ class Tables {
     const size_t count = load<uint32_t>(bytes_.data() + at);
     if (!inside(at + 4, uint64_t{count} * field.size)) return;
     if (field.kind == Kind::Scalars || field.kind == Kind::Bools) {
-      for (size_t j = 0; j < std::min(count, kMostElements); ++j) {
-        const size_t element = count <= kMostElements ? j : random_.below(count);
+      for (size_t j = 0; j < std::min(count, kMaxElements); ++j) {
+        const size_t element = count <= kMaxElements ? j : random_.below(count);
         add(Site::Role::Number, index, i, at + 4 + element * field.size);
       }
       return;
@@ -271,7 +271,7 @@ class Tables {
   // Appends zeros until the end is `phase` modulo 8, and then `size` bytes, if the growth stays within its limit.
   bool append(size_t size, size_t phase, size_t* at) {
     const size_t begin = bytes_.size() + (phase + 8 - bytes_.size() % 8) % 8;
-    if (size > kMostGrowth || begin + size > first_size_ + kMostGrowth) return false;
+    if (size > kMaxGrowth || begin + size > first_size_ + kMaxGrowth) return false;
     bytes_.resize(begin + size);
     *at = begin;
     return true;

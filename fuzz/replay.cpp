@@ -24,8 +24,8 @@ extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__
 
 namespace {
 
-constexpr size_t kMostGrowth = 1 << 16;
-constexpr unsigned kMostSeconds = 10;
+constexpr size_t kMaxGrowth = 1 << 16;
+constexpr unsigned kMaxSeconds = 10;
 
 std::vector<uint8_t> running;
 
@@ -38,13 +38,13 @@ void keep_running() {
 
 void end_slow_run(int) {
   keep_running();
-  std::fprintf(stderr, "an input runs for more than %u seconds: damaged.bin\n", kMostSeconds);
+  std::fprintf(stderr, "an input runs for more than %u seconds: damaged.bin\n", kMaxSeconds);
   std::_Exit(1);
 }
 
 void run(const std::vector<uint8_t>& bytes) {
   running = bytes;
-  alarm(kMostSeconds);
+  alarm(kMaxSeconds);
   LLVMFuzzerTestOneInput(running.data(), running.size());
   alarm(0);
 }
@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
   while (!inputs.empty() && std::chrono::steady_clock::now() < end) {
     const auto& input = inputs[random() % inputs.size()];
     changed = input;
-    changed.resize(input.size() + kMostGrowth);
+    changed.resize(input.size() + kMaxGrowth);
     const auto number = static_cast<unsigned>(random());
     changed.resize(LLVMFuzzerCustomMutator(changed.data(), input.size(), changed.size(), number));
     run(changed);

@@ -35,16 +35,16 @@ __attribute__((format(printf, 1, 2))) void show(const char* format, ...) {
 struct SystemTimer {
   volatile uint32_t control, reload, current, calibration;
 };
-constexpr uint32_t kMost = 0xffffff;
+constexpr uint32_t kMax = 0xffffff;
 SystemTimer& timer() { return *reinterpret_cast<SystemTimer*>(0xe000e010); }
 
 void start_timer() {
-  timer().reload = kMost;
+  timer().reload = kMax;
   timer().current = 0;
   timer().control = 5;  // on, at the clock of the processor, without interrupts
 }
 
-uint32_t ticks_since(uint32_t start) { return (start - timer().current) & kMost; }
+uint32_t ticks_since(uint32_t start) { return (start - timer().current) & kMax; }
 
 // Prints the ticks of each operator when it ends.
 class Counter final : public EventTracer {

@@ -28,11 +28,11 @@ inline void move_bytes(void* to, const void* from, size_t n) {
 // Copies `rows` rows of `n` bytes, which do not overlap. Steps are in bytes. Rows of 16 to 256 bytes are copied in
 // pieces of constant size, because calls of std::memmove would take most of the time.
 inline void move_rows(void* to, int64_t to_step, const void* from, int64_t from_step, int64_t rows, size_t n) {
-  constexpr size_t kPiece = 16, kMost = 256;
+  constexpr size_t kPiece = 16, kMax = 256;
   uint8_t* target = static_cast<uint8_t*>(to);
   const uint8_t* source = static_cast<const uint8_t*>(from);
   for (int64_t row = 0; row < rows; ++row, target += to_step, source += from_step) {
-    if (n < kPiece || n > kMost) {
+    if (n < kPiece || n > kMax) {
       move_bytes(target, source, n);
       continue;
     }

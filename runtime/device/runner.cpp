@@ -43,7 +43,7 @@ alignas(64) uint8_t second_arena[RUSHLIGHT_SECOND_ARENA_BYTES];
 alignas(64) uint8_t structures[RUSHLIGHT_STRUCTURE_BYTES];
 alignas(64) uint8_t scratch[RUSHLIGHT_SCRATCH_BYTES];
 
-constexpr size_t kMostArenas = 4;
+constexpr size_t kMaxArenas = 4;
 constexpr size_t kLineBytes = 160;
 
 // Prints a line in printf format.
@@ -136,7 +136,7 @@ struct Arena {
 
 Error run_method(const Program& program, const char* name, const BundledProgram* bundle) {
   RL_ASSIGN(const MethodMeta meta, program.method_meta(name));
-  Span<uint8_t> memories[kMostArenas];
+  Span<uint8_t> memories[kMaxArenas];
   Arena first{arena, sizeof(arena), "RUSHLIGHT_ARENA_BYTES"};
 #if defined(RUSHLIGHT_SECOND_ARENA_BYTES)
   Arena second{second_arena, sizeof(second_arena), "RUSHLIGHT_SECOND_ARENA_BYTES"};
@@ -144,8 +144,8 @@ Error run_method(const Program& program, const char* name, const BundledProgram*
   Arena& second = first;
 #endif
   const size_t count = meta.num_memory_planned_buffers();
-  RL_REQUIRE(count <= kMostArenas, NotSupported,
-             "the method has %zu planned memories, but the runner supports at most %zu", count, kMostArenas);
+  RL_REQUIRE(count <= kMaxArenas, NotSupported,
+             "the method has %zu planned memories, but the runner supports at most %zu", count, kMaxArenas);
   for (size_t i = 0; i < count; ++i) {
     RL_ASSIGN(const size_t bytes, meta.memory_planned_buffer_size(i));
     Arena& from = i == 0 ? first : second;

@@ -36,14 +36,14 @@ struct Image {
 
 // The input of a convolution: one image, or several images whose channels are concatenated.
 struct Sources {
-  static constexpr int kMost = 8;
+  static constexpr int kMax = 8;
 
   Sources() = default;
   Sources(const Image& only) : count(1) { images[0] = only; }
-  // Adds an image. Returns false if there are already kMost images, or if the batch size, height or width differs from
+  // Adds an image. Returns false if there are already kMax images, or if the batch size, height or width differs from
   // that of the first image.
   bool add(const Image& image) {
-    if (count == kMost || (count > 0 && !std::equal(image.sizes, image.sizes + 3, images[0].sizes))) return false;
+    if (count == kMax || (count > 0 && !std::equal(image.sizes, image.sizes + 3, images[0].sizes))) return false;
     images[count++] = image;
     return true;
   }
@@ -61,7 +61,7 @@ struct Sources {
     for (int i = 0; i < count; ++i) images[i].data = const_cast<float*>(data[i]);
   }
 
-  Image images[kMost];
+  Image images[kMax];
   int count = 0;
 };
 

@@ -66,7 +66,7 @@ class alignas(64) SharedRange {
 };
 
 // A part of a GEMM has at least this many rows, because each part reads all weights.
-inline constexpr int64_t kLeastRows = 48;
+inline constexpr int64_t kMinRows = 48;
 
 // As for_workers(), with work stealing. A worker calls body for parts of its range, of `least` or more items. A worker
 // that has finished takes the last parts of other ranges, because cores have different speeds and loads. Which worker
@@ -74,10 +74,10 @@ inline constexpr int64_t kLeastRows = 48;
 template <typename Body>
 void for_sharing_workers(KernelRuntimeContext& context, int64_t workers, int64_t count, int64_t least,
                          const Body& body) {
-  constexpr int64_t kMostWorkers = 32;
+  constexpr int64_t kMaxWorkers = 32;
   workers = std::min(workers, count);
-  if (workers <= 1 || workers > kMostWorkers || count >> 32 != 0) return for_workers(context, workers, count, body);
-  SharedRange ranges[kMostWorkers];
+  if (workers <= 1 || workers > kMaxWorkers || count >> 32 != 0) return for_workers(context, workers, count, body);
+  SharedRange ranges[kMaxWorkers];
   for (int64_t w = 0; w < workers; ++w) ranges[w].set(count * w / workers, count * (w + 1) / workers);
   context.parallel_for(0, workers, 1, [&](int64_t first, int64_t last) {
     for (int64_t w = first; w < last; ++w) {

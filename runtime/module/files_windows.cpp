@@ -56,7 +56,7 @@ Result<OpenFile> describe_file(int file) {
 void close_file(int file) { _close(file); }
 
 Error read_range(int file, size_t offset, size_t size, void* buffer) {
-  constexpr size_t kMost = size_t{1} << 30;  // bytes per call
+  constexpr size_t kMax = size_t{1} << 30;  // bytes per call
   auto* out = static_cast<uint8_t*>(buffer);
   size_t done = 0;
   while (done < size) {
@@ -65,7 +65,7 @@ Error read_range(int file, size_t offset, size_t size, void* buffer) {
     place.Offset = static_cast<DWORD>(at);
     place.OffsetHigh = static_cast<DWORD>(at >> 32);
     DWORD count = 0;
-    const auto wanted = static_cast<DWORD>(std::min(size - done, kMost));
+    const auto wanted = static_cast<DWORD>(std::min(size - done, kMax));
     const bool is_read = ReadFile(handle_of(file), out + done, wanted, &count, &place) != 0;
     RL_REQUIRE(is_read && count > 0, AccessFailed, "reading the file fails at byte %zu (system error %lu)",
                offset + done, static_cast<unsigned long>(GetLastError()));

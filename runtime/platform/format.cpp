@@ -5,10 +5,10 @@
 namespace rushlight {
 namespace {
 
-constexpr int kMostDigits = 24;                         // of an integer
-constexpr int kGeneralDigits = 6;                       // of a number that is printed with %g
-constexpr int kFixedDigits = 6;                         // after the point, with %f
-constexpr uint64_t kMostFixed = 1'000'000'000'000'000;  // a larger double does not have an exact digit in each place
+constexpr int kMaxDigits = 24;                         // of an integer
+constexpr int kGeneralDigits = 6;                      // of a number that is printed with %g
+constexpr int kFixedDigits = 6;                        // after the point, with %f
+constexpr uint64_t kMaxFixed = 1'000'000'000'000'000;  // a larger double does not have an exact digit in each place
 
 // Writes text into a buffer, cuts it to the size of the buffer, and counts the complete length.
 class Sink {
@@ -65,8 +65,8 @@ char* digits_before(char* end, uint64_t number, unsigned base) {
 }
 
 void put_integer(Sink& sink, const Directive& directive, uint64_t magnitude, char sign, unsigned base) {
-  char text[kMostDigits];
-  char* const end = text + kMostDigits;
+  char text[kMaxDigits];
+  char* const end = text + kMaxDigits;
   // The precision is the minimum number of digits; the number 0 with precision 0 has no digits.
   char* begin = magnitude == 0 && directive.precision == 0 ? end : digits_before(end, magnitude, base);
   while (end - begin < directive.precision && begin > text + 1) *--begin = '0';
@@ -156,12 +156,12 @@ size_t write_general(char* text, int precision, double number) {
 size_t write_fixed(char* text, int precision, double number) {
   if (precision < 0) precision = kFixedDigits;
   uint64_t one = 1;
-  for (int i = 0; i < precision && one < kMostFixed; ++i) one *= 10;
-  if (!(number * static_cast<double>(one) < static_cast<double>(kMostFixed))) return write_general(text, -1, number);
+  for (int i = 0; i < precision && one < kMaxFixed; ++i) one *= 10;
+  if (!(number * static_cast<double>(one) < static_cast<double>(kMaxFixed))) return write_general(text, -1, number);
   const auto scaled = rounded_half_up(number * static_cast<double>(one));
-  char digits[kMostDigits];
+  char digits[kMaxDigits];
   size_t at = 0;
-  for (char* next = digits_before(digits + kMostDigits, scaled / one, 10); next != digits + kMostDigits;) {
+  for (char* next = digits_before(digits + kMaxDigits, scaled / one, 10); next != digits + kMaxDigits;) {
     text[at++] = *next++;
   }
   if (precision > 0) text[at++] = '.';
@@ -170,7 +170,7 @@ size_t write_fixed(char* text, int precision, double number) {
 }
 
 void put_number(Sink& sink, const Directive& directive, char conversion, double number) {
-  char text[kMostDigits * 2];
+  char text[kMaxDigits * 2];
   text[0] = directive.plus;
   if (__builtin_signbit(number)) text[0] = '-', number = -number;
   const size_t signs = text[0] != '\0';

@@ -332,11 +332,11 @@ double CapacitySearch::score(int32_t section, int32_t choices, int32_t smallest)
   switch (rule_) {
     case Rule::kFewestChoices:
       return branches * 0x1p32 + slack;
-    case Rule::kMostFailures:
+    case Rule::kMaxFailures:
       return branches / failures_[section];
     case Rule::kLowest:
       return height_[section] * 0x1p20 + branches;
-    case Rule::kLeastSlack:
+    case Rule::kMinSlack:
       return slack * 0x1p20 + branches;
   }
   return 0;

@@ -14,7 +14,7 @@ namespace rushlight::python {
 enum class Outcome { kFound, kNoPlan, kLimit };
 
 // The rule by which the search chooses the next section.
-enum class Rule { kFewestChoices, kMostFailures, kLowest, kLeastSlack };
+enum class Rule { kFewestChoices, kMaxFailures, kLowest, kMinSlack };
 inline constexpr int kRules = 4;
 
 // The order in which the search tries buffers: by decreasing lifetime, size, lifetime * size, or lifetime^2 * size.

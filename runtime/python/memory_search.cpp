@@ -20,20 +20,20 @@ using Row = std::tuple<int32_t, int32_t, int32_t, int32_t>;
 using Found = std::tuple<std::vector<int32_t>, int32_t, int64_t, bool>;
 
 // Larger problems could overflow the stack of a thread.
-constexpr size_t kMostBuffers = 8192;
+constexpr size_t kMaxBuffers = 8192;
 // Sums of two heights must fit into 32 bits.
-constexpr int32_t kMostUnits = 1 << 29;
+constexpr int32_t kMaxUnits = 1 << 29;
 
 Found search_offsets(const std::vector<Row>& rows, int32_t bound, int32_t peak, int64_t steps, double seconds) {
-  if (rows.size() > kMostBuffers) throw nb::value_error("search_offsets supports at most 8192 buffers");
-  if (bound < 0 || peak < bound || peak > kMostUnits) {
+  if (rows.size() > kMaxBuffers) throw nb::value_error("search_offsets supports at most 8192 buffers");
+  if (bound < 0 || peak < bound || peak > kMaxUnits) {
     throw nb::value_error("search_offsets needs 0 <= bound <= peak <= 2**29");
   }
   SearchProblem problem;
   int64_t total = 0;
   for (const auto& [size, first, end, alignment] : rows) {
     const bool lives = 0 <= first && first < end && end <= static_cast<int32_t>(2 * rows.size());
-    if (size < 1 || size > peak || alignment < 1 || alignment > kMostUnits || !lives) {
+    if (size < 1 || size > peak || alignment < 1 || alignment > kMaxUnits || !lives) {
       throw nb::value_error("search_offsets: the size, the lifetime or the alignment of a buffer is invalid");
     }
     total += int64_t{size} + alignment - 1;

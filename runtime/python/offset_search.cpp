@@ -20,7 +20,7 @@ class Minimizer {
   }
 
   SearchResult run() {
-    constexpr int64_t kMostNodes = int64_t{1} << 40;
+    constexpr int64_t kMaxNodes = int64_t{1} << 40;
     while (open()) {
       // Many problems have a plan at their bound, and a search without slack ends early.
       int32_t missed = attempt(result_.bound) ? result_.bound - 1 : result_.bound;
@@ -28,8 +28,8 @@ class Minimizer {
         const int32_t capacity = std::max(missed + (result_.peak - missed) / 2, result_.bound);
         if (!attempt(capacity)) missed = capacity;
       }
-      nodes_ = std::min(nodes_ * 3 / 2, kMostNodes);
-      tries_ = std::min(tries_ * 3 / 2, kMostTries);
+      nodes_ = std::min(nodes_ * 3 / 2, kMaxNodes);
+      tries_ = std::min(tries_ * 3 / 2, kMaxTries);
     }
     result_.steps = search_.steps();
     result_.timed_out = search_.timed_out();
@@ -59,7 +59,7 @@ class Minimizer {
     return false;
   }
 
-  static constexpr int kMostTries = 1 << 10;
+  static constexpr int kMaxTries = 1 << 10;
 
   CapacitySearch search_;
   int64_t nodes_;

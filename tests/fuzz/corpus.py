@@ -24,7 +24,7 @@ from rushlight.devtools.bundled_program.serialize import serialize_from_bundled_
 from rushlight.format.pte import read_pte
 from rushlight.runtime import Runtime
 
-MOST_BYTES = 1 << 16  # maximum size of a seed
+MAX_BYTES = 1 << 16  # maximum size of a seed
 
 Write = Callable[[str, str, bytes], None]  # format, name of the file, contents
 
@@ -167,7 +167,7 @@ def write_corpus(folder: Path) -> dict[str, int]:
     counts: dict[str, int] = {}
 
     def write(kind: str, name: str, data: bytes) -> None:
-        if len(data) > MOST_BYTES:
+        if len(data) > MAX_BYTES:
             return
         path = folder / kind / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -29,12 +29,12 @@ INTEGERS = st.one_of(
     st.integers(-6, 9), st.sampled_from([16, 100, -(2**31), 2**31 - 1, 2**31, 2**32, -(2**63), 2**63 - 1])
 )
 FLOATS = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 1e-30, 1e30, float("inf"), -float("inf"), float("nan")])
-MOST_ELEMENTS = 1 << 16
+MAX_ELEMENTS = 1 << 16
 
 
 def _fresh(draw: Any, dtype: torch.dtype, sizes: list[int]) -> torch.Tensor:
     """Returns a tensor with other numbers. Sizes are reduced if there are too many elements."""
-    while torch.Size(sizes).numel() > MOST_ELEMENTS:
+    while torch.Size(sizes).numel() > MAX_ELEMENTS:
         sizes = [size // 2 for size in sizes]
     order = list(draw(st.permutations(range(len(sizes))))) if draw(st.integers(0, 3)) == 0 else None
     bounds = draw(st.sampled_from([(0, 1), (0, 3), (-3, 3), (0, 120), (-(2**31), 2**31 - 1)]))

@@ -32,7 +32,7 @@ from rushlight.llm import load_tokenizer
 from rushlight.runtime.errors import RushlightError
 from rushlight.select.kernels_yaml import read_kernels
 
-MOST_SECONDS = 1.0  # time limit for one file
+MAX_SECONDS = 1.0  # time limit for one file
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def attempt(reader: Reader, data: bytes, scratch: Path) -> str | None:
     except Exception:  # any other error is a finding
         return traceback.format_exc()
     seconds = time.thread_time() - begin
-    return f"it took {seconds:.1f} s" if seconds > MOST_SECONDS else None
+    return f"it took {seconds:.1f} s" if seconds > MAX_SECONDS else None
 
 
 def _mutator(reader: Reader, library: Path) -> mutators.Mutate:

@@ -19,8 +19,8 @@ import rushlight.runtime
 from rushlight.runtime import kernels
 
 CALLS = Path(__file__).parent / "calls.json"
-MOST_ELEMENTS = 2048  # maximum number of elements of the tensors of a call
-MOST_CALLS = 4  # maximum number of calls of a kernel
+MAX_ELEMENTS = 2048  # maximum number of elements of the tensors of a call
+MAX_CALLS = 4  # maximum number of calls of a kernel
 
 _kept: dict[str, dict[str, tuple[int, list[Any]]]] = {}
 
@@ -72,7 +72,7 @@ def _keep(name: str, library: str | None, args: Sequence[object]) -> None:
     except (TypeError, ValueError, NotImplementedError):
         return
     size = _elements(described)
-    if size > MOST_ELEMENTS:
+    if size > MAX_ELEMENTS:
         return
     calls = _kept.setdefault(f"{library or 'portable'} {name}", {})
     kind = json.dumps([_kind(value) for value in described])
@@ -102,7 +102,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     chosen = {}
     for name in sorted(_kept):
         calls = [call for _, call in sorted(_kept[name].values(), key=lambda kept: -kept[0])]
-        step = max(1, len(calls) // MOST_CALLS)
-        chosen[name] = calls[::step][:MOST_CALLS]
+        step = max(1, len(calls) // MAX_CALLS)
+        chosen[name] = calls[::step][:MAX_CALLS]
     lines = [f"{json.dumps(name)}: {json.dumps(calls)}" for name, calls in chosen.items()]
     CALLS.write_text("{\n" + ",\n".join(lines) + "\n}\n")

@@ -32,7 +32,7 @@ UNDETERMINED = {
     "kthvalue": "any of equal elements",
     "split": "lists of outs",
 }
-MOST_ELEMENTS = 1 << 18
+MAX_ELEMENTS = 1 << 18
 
 pytestmark = pytest.mark.damage
 
@@ -70,7 +70,7 @@ def assert_result_of_eager(call: Call) -> None:
         wanted = expected(call.name, case)
     except Exception:  # eager PyTorch refuses more dtypes
         return
-    if not all(isinstance(result, torch.Tensor) and result.numel() <= MOST_ELEMENTS for result in wanted):
+    if not all(isinstance(result, torch.Tensor) and result.numel() <= MAX_ELEMENTS for result in wanted):
         return
     try:
         got = compute(call.name, case, [blank(result) for result in wanted], call.library)

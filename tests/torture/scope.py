@@ -31,7 +31,7 @@ from torch import nn
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 LARGEST = {torch.float32: 1e3, torch.float16: 1e2, torch.bfloat16: 1e2, torch.float64: 1e3}
-MOST_ELEMENTS = 20_000
+MAX_ELEMENTS = 20_000
 
 
 @dataclass
@@ -237,7 +237,7 @@ class Scope:
             raise Refused("no tensor")
         if tensor.is_complex() or tensor.dtype == torch.float64 or tensor.layout != torch.strided:
             raise Refused("a dtype that is left out")
-        if tensor.numel() > MOST_ELEMENTS or tensor.dim() > 6:
+        if tensor.numel() > MAX_ELEMENTS or tensor.dim() > 6:
             raise Refused("too large")
         if tensor.numel() == 0 or tensor.dtype == torch.bool:
             return

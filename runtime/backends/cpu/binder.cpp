@@ -8,14 +8,14 @@ namespace rushlight::cpu {
 
 namespace {
 
-constexpr int64_t kMostElements = int64_t{1} << 40;
+constexpr int64_t kMaxElements = int64_t{1} << 40;
 
 // Returns the number of floats of packed matrices, or -1 if this number overflows or is unreasonably large.
 int64_t packed_floats(int64_t matrices, int64_t k, int64_t columns) {
   if (matrices < 0 || k < 0 || columns < 0) return -1;
   int64_t count = 0;
   if (__builtin_mul_overflow(matrices, k, &count) || __builtin_mul_overflow(count, columns, &count)) return -1;
-  return count > kMostElements ? -1 : count;
+  return count > kMaxElements ? -1 : count;
 }
 
 // Copies one matrix in packing `a` to packing `b`.
@@ -172,7 +172,7 @@ bool Binder::packs_as_planned() const {
 
 microkernels::BlockMatrix Binder::block_matrix(Operand operand, int64_t blocks, int64_t k, int64_t n) {
   microkernels::BlockMatrix matrix;
-  if (blocks < divide_up(k, 2 * microkernels::kMostBlockPairs) || blocks > k) {
+  if (blocks < divide_up(k, 2 * microkernels::kMaxBlockPairs) || blocks > k) {
     refuse(fail(Error::InvalidProgram, "operand %s.%s has an invalid number of blocks: %lld for %lld numbers",
                 operation_, operand.field, static_cast<long long>(blocks), static_cast<long long>(k)));
     return matrix;

@@ -28,7 +28,7 @@ inline Result<Image> image_of(const View& view) {
 class SourceViews {
  public:
   Error bind(Binder& binder, Operand input, const flatbuffer::Operands& more) {
-    RL_REQUIRE(more.size() < Sources::kMost, InvalidProgram, "a convolution has too many inputs: %u", more.size() + 1);
+    RL_REQUIRE(more.size() < Sources::kMax, InvalidProgram, "a convolution has too many inputs: %u", more.size() + 1);
     views_[count_++] = binder.input(input);
     for (uint32_t i = 0; i < more.size(); ++i) views_[count_++] = binder.input(more[i]);
     return binder.error();
@@ -50,8 +50,8 @@ class SourceViews {
   }
 
  private:
-  const View* views_[Sources::kMost] = {};
-  const float* data_[Sources::kMost] = {};
+  const View* views_[Sources::kMax] = {};
+  const float* data_[Sources::kMax] = {};
   int count_ = 0;
 };
 

@@ -4,14 +4,14 @@
 
 namespace rushlight::cpu {
 
-inline constexpr int kMostViews = 12;
+inline constexpr int kMaxViews = 12;
 
 // Nested loops over several views with one shape, outermost first. Adjacent dimensions are merged if the strides of all
 // views allow this. A stride of 0 repeats an element (broadcasting).
 struct Loops {
   int rank = 0;
   int64_t sizes[kMaxRank] = {};
-  int64_t strides[kMostViews][kMaxRank] = {};
+  int64_t strides[kMaxViews][kMaxRank] = {};
 
   int64_t inner() const { return rank > 0 ? sizes[rank - 1] : 1; }
   int64_t outer() const {

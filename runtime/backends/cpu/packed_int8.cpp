@@ -22,7 +22,7 @@ struct Int8Packing {
   }
 };
 
-constexpr int64_t kMostNumbers = int64_t{1} << 40;
+constexpr int64_t kMaxNumbers = int64_t{1} << 40;
 
 }  // namespace
 
@@ -47,7 +47,7 @@ const uint8_t* Binder::packed_bytes(Operand operand, const schema::Int8Packing& 
   const Int8Packing planned{packing.lanes(), packing.panel(), packing.group()};
   int64_t numbers = 0;
   if (__builtin_mul_overflow(matrices, k, &numbers) || __builtin_mul_overflow(numbers, n, &numbers) ||
-      numbers > kMostNumbers || planned.panel % planned.lanes != 0) {
+      numbers > kMaxNumbers || planned.panel % planned.lanes != 0) {
     refuse(
         fail(Error::InvalidProgram, "operand %s.%s is too large or has an invalid packing", operation_, operand.field));
     return nullptr;

@@ -10,8 +10,8 @@ namespace rushlight::cpu {
 
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{1} << 42;
-constexpr uint64_t kMostState = uint64_t{1} << 32;  // bytes of one storage; loading a method writes all of them
+constexpr uint64_t kMaxBytes = uint64_t{1} << 42;
+constexpr uint64_t kMaxState = uint64_t{1} << 32;  // bytes of one storage; loading a method writes all of them
 
 Error check_expression(const schema::Plan& plan, uint32_t index) {
   const auto code = plan.expressions()[index].code();
@@ -64,7 +64,7 @@ Error check(const schema::Plan& plan) {
                  plan.panel_floats() <= 256 && plan.panel_floats() % plan.vector_floats() == 0,
              InvalidProgram, "the plan has an invalid packing: vectors of %u and panels of %u columns",
              plan.vector_floats(), plan.panel_floats());
-  RL_REQUIRE(plan.arena_bytes() <= kMostBytes, InvalidProgram, "the arena of the plan is too large");
+  RL_REQUIRE(plan.arena_bytes() <= kMaxBytes, InvalidProgram, "the arena of the plan is too large");
   const uint32_t arguments = plan.arguments().size();
   for (uint32_t i = 0; i < plan.symbols().size(); ++i) {
     const schema::Symbol symbol = plan.symbols()[i];
@@ -89,10 +89,10 @@ Error check(const schema::Plan& plan) {
                    InvalidProgram, "storage %u of the plan refers to a missing argument", i);
         break;
       case schema::StorageKind::STATE:
-        RL_REQUIRE(storage.bytes() <= kMostState, InvalidProgram, "storage %u of the plan is too large", i);
+        RL_REQUIRE(storage.bytes() <= kMaxState, InvalidProgram, "storage %u of the plan is too large", i);
         break;
       case schema::StorageKind::CONSTANT:
-        RL_REQUIRE(storage.bytes() <= kMostBytes, InvalidProgram, "storage %u of the plan is too large", i);
+        RL_REQUIRE(storage.bytes() <= kMaxBytes, InvalidProgram, "storage %u of the plan is too large", i);
         break;
       default:
         return fail(Error::InvalidProgram, "storage %u of the plan has the unknown kind %d", i,

@@ -45,7 +45,7 @@ class DepthwiseStep final : public F32Step {
 bool supports_depthwise(const Node& node) {
   const PayloadWindow& w = node.window;
   return w.group_inputs == 1 && w.group_outputs == 1 && w.groups > 1 &&
-         static_cast<int64_t>(w.height) <= PackedDepthwise::kMostRows;
+         static_cast<int64_t>(w.height) <= PackedDepthwise::kMaxRows;
 }
 
 Error make_depthwise_step(const Graph& graph, const Node& node, const Operand* operands, size_t threads,

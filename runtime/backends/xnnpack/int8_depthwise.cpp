@@ -70,7 +70,7 @@ Error make_int8_depthwise_step(const Graph& graph, const Node& node, const Opera
   convolution.zero = in.quantization.zero;
   convolution.range = range_of(graph, node);
   const int64_t taps = convolution.taps(), channels = c.groups;
-  if (taps > PackedInt8Depthwise::kMostTaps) return Error::Ok;
+  if (taps > PackedInt8Depthwise::kMaxTaps) return Error::Ok;
   float* const multipliers = allocator.allocate_array<float>(static_cast<size_t>(channels));
   uint8_t* const packed = static_cast<uint8_t*>(allocator.allocate(convolution.packed_bytes(), 64));
   RL_REQUIRE(multipliers && packed, MemoryAllocationFailed, "no memory for %lld channels",

@@ -137,7 +137,7 @@ Error make_int8_pool_step(const Graph& graph, const Node& node, size_t threads, 
   const Value &in = graph.values[node.inputs[0]], &out = graph.values[node.output];
   if (!is_plain_int8(in) || !is_plain_int8(out)) return Error::Ok;
   if (node.kind == Kind::XNNGlobalAvgPooling2d) {
-    if (in.shape.dims[1] * in.shape.dims[2] > microkernels::Int8Mean::kMostCount) return Error::Ok;
+    if (in.shape.dims[1] * in.shape.dims[2] > microkernels::Int8Mean::kMaxCount) return Error::Ok;
     return make_in<Int8AverageStep>(allocator, step, graph, node, threads);
   }
   if (in.quantization.scale != out.quantization.scale || in.quantization.zero != out.quantization.zero) {
@@ -145,7 +145,7 @@ Error make_int8_pool_step(const Graph& graph, const Node& node, size_t threads, 
   }
   if (node.kind == Kind::XNNClamp) return make_in<Int8ClampStep>(allocator, step, graph, node, threads);
   const microkernels::Int8Pool2d pool = max_pool_of(graph, node);
-  if (pool.taps() > microkernels::Int8Pool2d::kMostTaps) return Error::Ok;
+  if (pool.taps() > microkernels::Int8Pool2d::kMaxTaps) return Error::Ok;
   return make_in<Int8MaxPoolStep>(allocator, step, node, threads, pool);
 }
 

@@ -101,7 +101,7 @@ class Passes {
 
 // Whether the passes support a transform of n points.
 bool has_small_factors(int64_t n) {
-  for (int64_t p = 2; p <= microkernels::kMostFftRadix && n > 1; ++p) {
+  for (int64_t p = 2; p <= microkernels::kMaxFftRadix && n > 1; ++p) {
     while (n % p == 0) n /= p;
   }
   return n == 1;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/shared/build_mode.h"
 #include "kernels/shared/convert.h"
 #include "kernels/shared/loop_nest.h"
 #include "kernels/shared/short_rows.h"
@@ -12,12 +13,8 @@ namespace {
 constexpr int64_t kBlockBytes = 1024;
 constexpr int64_t kGrain = 16384;  // minimum number of elements per thread
 
-// Builds that are optimized for size compute short rows one at a time.
-#if defined(__OPTIMIZE_SIZE__)
-constexpr bool kJoinsShortRows = false;
-#else
-constexpr bool kJoinsShortRows = true;
-#endif
+// Whether short rows are joined to blocks. Otherwise they are computed one at a time.
+constexpr bool kJoinsShortRows = !kIsForSize;
 
 struct Operand {
   uint8_t* data;

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "kernels/shared/axes.h"
+#include "kernels/shared/build_mode.h"
 #include "kernels/shared/cortex_m.h"
 #include "kernels/shared/dtype_switch.h"
 #include "kernels/shared/index_loop.h"
@@ -71,12 +72,8 @@ void maximum_of_boxes(KernelRuntimeContext& context, const Tensor& in, int64_t d
   });
 }
 
-// Builds that are optimized for size compute one result at a time.
-#if defined(__OPTIMIZE_SIZE__)
-constexpr bool kHasLines = false;
-#else
-constexpr bool kHasLines = true;
-#endif
+// Whether the results of a line are computed together. Otherwise they are computed one at a time.
+constexpr bool kHasLines = !kIsForSize;
 constexpr int64_t kBlock = 64;  // results of a line that are computed at a time
 
 // A part of a line of results. The window of the i-th result begins at position begin[2] + i * window_step of the last

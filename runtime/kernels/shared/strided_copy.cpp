@@ -7,6 +7,7 @@
 #include "core/move_bytes.h"
 #include "core/transpose.h"
 #include "kernels/shared/axes.h"
+#include "kernels/shared/build_mode.h"
 #include "kernels/shared/dtype_switch.h"
 #include "kernels/shared/short_rows.h"
 
@@ -18,12 +19,8 @@ constexpr int64_t kBytesPerTask = 1 << 16;
 constexpr int64_t kReadBytes = 1024;
 constexpr int64_t kLineBytes = 64;
 
-// Builds that are optimized for size have one loop for all orders of elements.
-#if defined(__OPTIMIZE_SIZE__)
-constexpr bool kCopiesBlocks = false;
-#else
-constexpr bool kCopiesBlocks = true;
-#endif
+// Whether transposes and blocks have loops of their own. Otherwise one loop copies all orders of elements.
+constexpr bool kCopiesBlocks = !kIsForSize;
 
 int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
 

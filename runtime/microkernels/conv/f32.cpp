@@ -17,13 +17,13 @@ constexpr int64_t kFewChannels = 8;
 // The maximum number of bytes of the LHS in a block of rows. The block stays in the L2 cache while it is multiplied by
 // all panels. Processors with wider vectors have larger L2 caches.
 int64_t block_bytes(const F32Microkernels& kernels) { return (kernels.width >= 16 ? 640 : 208) * 1024; }
-constexpr int64_t kMostRows = 240;
+constexpr int64_t kMaxRows = 240;
 // As block_bytes(), for rows that a prologue writes.
 int64_t prologue_bytes(const F32Microkernels& kernels) { return (kernels.width >= 16 ? 256 : 104) * 1024; }
 // Outputs of at least this many bytes are prefetched before they are written.
 constexpr int64_t kManyOutputs = 1 << 20;
 // The minimum number of tiles in a row of output that is computed separately without a loss of speed.
-constexpr int64_t kLeastLine = 3;
+constexpr int64_t kMinLine = 3;
 
 }  // namespace
 
@@ -50,7 +50,7 @@ Error PackedConvolution::prepare(const Sources& sources, const Image& out, const
               in.sizes[1] == out.sizes[1] && in.sizes[2] == out.sizes[2] && in.has_pixel_step(&in_step_);
   gathers_ = (in.strides[3] != 1 && channels > 1) || (taps() > 1 && channels < kFewChannels && groups == 1);
   has_lines_ = gathers_ && !is_apart_ && groups == 1 && (in.strides[2] == 1 || in.sizes[2] == 1) &&
-               out.sizes[2] >= kLeastLine * kernels->gemm_rows;
+               out.sizes[2] >= kMinLine * kernels->gemm_rows;
   RL_REQUIRE(!gathers_ || groups == 1, InvalidProgram,
              "the input channels of a grouped convolution are not contiguous");
   piece_ = channels;
@@ -76,7 +76,7 @@ Error PackedConvolution::prepare(const Sources& sources, const Image& out, const
   if (prologue.applies) {
     block_ = std::min(block_, std::max<int64_t>(1, prologue_bytes(*kernels) / (std::max<int64_t>(1, depth()) * 4)));
   }
-  block_ = std::min(kMostRows, round_up(block_, kernels->gemm_rows));
+  block_ = std::min(kMaxRows, round_up(block_, kernels->gemm_rows));
   return Error::Ok;
 }
 
@@ -120,12 +120,12 @@ void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, cons
   if (is_by_columns(workers)) {
     // Each part repeats the gathering, rounding or prologue of its rows. If one of these is needed, there is only one
     // part.
-    const int64_t least = gathers_ || prologue.applies || pairs() ? panels : depth() <= kMostDepth ? 1 : 2;
+    const int64_t least = gathers_ || prologue.applies || pairs() ? panels : depth() <= kMaxDepth ? 1 : 2;
     for_sharing_workers(context, workers, panels, least, [&](int64_t worker, int64_t begin, int64_t end) {
       part(scratch + worker * worker_floats(), 0, rows_, begin, end, ahead(worker, end, panels));
     });
   } else {
-    const int64_t least = weights.f16 ? groups_of_rows : std::max<int64_t>(1, kLeastRows / kernels->gemm_rows);
+    const int64_t least = weights.f16 ? groups_of_rows : std::max<int64_t>(1, kMinRows / kernels->gemm_rows);
     for_sharing_workers(context, workers, groups_of_rows, least, [&](int64_t worker, int64_t begin, int64_t end) {
       part(scratch + worker * worker_floats(), rows_ * begin / groups_of_rows, rows_ * end / groups_of_rows, 0, panels,
            ahead(worker, end, groups_of_rows));

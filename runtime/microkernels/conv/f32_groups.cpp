@@ -12,13 +12,13 @@ namespace rushlight::microkernels {
 namespace {
 
 // The maximum number of output channels of a part, and of floats of its planes, which stay in the L2 cache.
-constexpr int64_t kMostOutputs = 64, kRingFloats = 96 * 1024;
-constexpr int64_t kLeastStrip = 4;  // minimum number of output rows of a part
+constexpr int64_t kMaxOutputs = 64, kRingFloats = 96 * 1024;
+constexpr int64_t kMinStrip = 4;  // minimum number of output rows of a part
 
 }  // namespace
 
 Error PackedGroups::prepare(const Image& in, const Image& out) {
-  RL_REQUIRE(window.kernel_h <= kMostRows && inputs <= kMostInputs, InvalidProgram,
+  RL_REQUIRE(window.kernel_h <= kMaxRows && inputs <= kMaxInputs, InvalidProgram,
              "a grouped convolution is too large: its window has %lld rows, its groups have %lld input channels",
              static_cast<long long>(window.kernel_h), static_cast<long long>(inputs));
   RL_REQUIRE(in.sizes[0] == out.sizes[0] && in.sizes[3] == groups * inputs && out.sizes[3] == outputs &&
@@ -29,7 +29,7 @@ Error PackedGroups::prepare(const Image& in, const Image& out) {
   // A part has as many whole groups as possible.
   const int64_t of_group = outputs / groups;
   const int64_t row = ring_rows() * inputs * in.sizes[2];
-  int64_t wanted = kMostOutputs;
+  int64_t wanted = kMaxOutputs;
   while (wanted > kernels->width && row * wanted > kRingFloats) wanted /= 2;
   block_ = std::min(outputs, std::max<int64_t>(1, wanted / of_group) * of_group);
   return Error::Ok;
@@ -42,7 +42,7 @@ void PackedGroups::run(KernelRuntimeContext& context, int64_t workers, const flo
   if (out_.numel() == 0) return;
   if (work() / 2 < kSerialWork) workers = 1;
   const int64_t height = out_.sizes[1], blocks = divide_up(outputs, block_), wholes = out_.sizes[0] * blocks;
-  const int64_t strips = wholes % workers == 0 ? 1 : std::min(workers, std::max<int64_t>(1, height / kLeastStrip));
+  const int64_t strips = wholes % workers == 0 ? 1 : std::min(workers, std::max<int64_t>(1, height / kMinStrip));
   const bool in_registers = reads_in_registers();
   for_workers(context, workers, wholes * strips, [&](int64_t worker, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -138,7 +138,7 @@ void PackedGroups::rows(const float* in, const Part& part, float* out, float* ri
       line.to = place(next);
       kernels->packed->grouped_line(line);
     }
-    const float* lines[(kMostRows * 2) * kMostInputs];
+    const float* lines[(kMaxRows * 2) * kMaxInputs];
     for (int64_t i = 0; i < inputs; ++i) {
       for (int64_t k = 0; k < count; ++k) {
         const int64_t row = top + k * window.dilation_h;

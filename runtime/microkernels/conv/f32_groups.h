@@ -18,8 +18,8 @@ namespace rushlight::microkernels {
 // Otherwise they are made in scratch memory, a few rows at a time.
 class PackedGroups {
  public:
-  static constexpr int64_t kMostRows = 16;    // rows of a window
-  static constexpr int64_t kMostInputs = 16;  // input channels of a group
+  static constexpr int64_t kMaxRows = 16;    // rows of a window
+  static constexpr int64_t kMaxInputs = 16;  // input channels of a group
 
   // The owner sets these once.
   const F32Microkernels* kernels = nullptr;

@@ -53,12 +53,12 @@ bool PackedInt8Groups::prepare(const int64_t* in, const int64_t* out) {
   const double line = static_cast<double>(window.kernel_h) * static_cast<double>(channels) *
                       (static_cast<double>(out[2]) * static_cast<double>(window.stride_w) +
                        static_cast<double>(window.kernel_w * window.dilation_w));
-  if (line * kernels->lanes > static_cast<double>(kMostLine)) return false;
+  if (line * kernels->lanes > static_cast<double>(kMaxLine)) return false;
   columns_ = padded_columns(window_);
-  most_rows_ = 1;
-  while (most_rows_ < window_.out_size[1] &&
-         lines(most_rows_ + 1) * (line_bytes() + (is_repeated() ? columns_ * pixel_bytes() : 0)) <= kBandBytes) {
-    ++most_rows_;
+  max_rows_ = 1;
+  while (max_rows_ < window_.out_size[1] &&
+         lines(max_rows_ + 1) * (line_bytes() + (is_repeated() ? columns_ * pixel_bytes() : 0)) <= kBandBytes) {
+    ++max_rows_;
   }
   return true;
 }
@@ -74,10 +74,10 @@ int64_t PackedInt8Groups::lines(int64_t rows) const {
 }
 
 // The scratch memory of a worker contains padded lines of the input, the repeated channels of a block, and sums.
-int64_t PackedInt8Groups::image_bytes() const { return round_up(lines(most_rows_) * line_bytes() + kLine, kLine); }
+int64_t PackedInt8Groups::image_bytes() const { return round_up(lines(max_rows_) * line_bytes() + kLine, kLine); }
 
 int64_t PackedInt8Groups::repeated_bytes() const {
-  return is_repeated() ? round_up(lines(most_rows_) * columns_ * pixel_bytes(), kLine) : 0;
+  return is_repeated() ? round_up(lines(max_rows_) * columns_ * pixel_bytes(), kLine) : 0;
 }
 
 int64_t PackedInt8Groups::sum_bytes() const { return kPixels * kernels->lanes * 4; }
@@ -100,7 +100,7 @@ void PackedInt8Groups::run_rows(const Operands& operands, int64_t begin, int64_t
   Int8Window window = window_;
   window.sign_mask = operands.in_mask;
   for (int64_t i = begin; i < end;) {
-    const int64_t image = i / height, row = i % height, rows = std::min({most_rows_, end - i, height - row});
+    const int64_t image = i / height, row = i % height, rows = std::min({max_rows_, end - i, height - row});
     window.in = static_cast<const uint8_t*>(operands.in) + image * window.size[1] * window.size[2] * channels;
     pad_lines({kernels, &window, 0, channels}, row * window.stride[1] - window.padding[1], lines(rows), scratch);
     for (int64_t block = 0; block < blocks(); ++block) run_block(operands, block, i, rows, scratch);

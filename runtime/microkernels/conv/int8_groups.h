@@ -16,7 +16,7 @@ namespace rushlight::microkernels {
 // group. A result is (sum of products + bias) * multiplier + offset, quantized as Requantize describes.
 class PackedInt8Groups {
  public:
-  static constexpr int64_t kMostTaps = 1 << 14, kMostLine = 1 << 30;
+  static constexpr int64_t kMaxTaps = 1 << 14, kMaxLine = 1 << 30;
 
   // The owner sets these once, before pack().
   const Int8Microkernels* kernels = &int8_microkernels();
@@ -68,8 +68,8 @@ class PackedInt8Groups {
   const int32_t* corrections_ = nullptr;  // [channels]
   Int8Window window_{};
   int64_t batch_ = 0;
-  int64_t columns_ = 0;    // pixels of a padded line
-  int64_t most_rows_ = 1;  // output rows whose input is prepared at a time
+  int64_t columns_ = 0;   // pixels of a padded line
+  int64_t max_rows_ = 1;  // output rows whose input is prepared at a time
 };
 
 }  // namespace rushlight::microkernels

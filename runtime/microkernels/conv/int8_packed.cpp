@@ -64,7 +64,7 @@ void PackedInt8Conv::run(KernelRuntimeContext& context, int64_t workers, const O
     return;
   }
   const int64_t rows = kernels->rows, tiles_down = divide_up(pixels_, rows);
-  const int64_t least = std::max<int64_t>(1, kLeastRows / rows);
+  const int64_t least = std::max<int64_t>(1, kMinRows / rows);
   for_sharing_workers(context, workers, tiles_down, least, [&](int64_t worker, int64_t begin, int64_t end) {
     for (int64_t g = 0; g < groups; ++g) {
       multiply(operands, {g, begin * rows, std::min(end * rows, pixels_), 0, outputs, scratch_of(worker),

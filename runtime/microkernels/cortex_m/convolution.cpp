@@ -8,7 +8,7 @@
 namespace rushlight::microkernels::cortex_m {
 namespace {
 
-constexpr int64_t kMostOffset = 0xffff;
+constexpr int64_t kMaxOffset = 0xffff;
 // The maximum number of output pixels in a strip of rows that a depthwise convolution computes at a time, unless one
 // row has more.
 constexpr int32_t kStripPixels = 256;
@@ -34,7 +34,7 @@ struct Columns {
 // elements of a window in the order of the weights.
 struct PatchPlan {
   explicit PatchPlan(const Int8Convolution& c);
-  bool is_supported() const { return depth > 0 && reach <= kMostOffset && line_bytes <= kMostOffset; }
+  bool is_supported() const { return depth > 0 && reach <= kMaxOffset && line_bytes <= kMaxOffset; }
   size_t bytes() const {
     return padded(line_bytes) + offset_bytes() + kPixels * static_cast<size_t>(step) * sizeof(Patch);
   }
@@ -66,13 +66,13 @@ PatchPlan::PatchPlan(const Int8Convolution& c) : depth(c.depth()) {
     const auto distance = [](int32_t count, int32_t stride) { return (int64_t{count} - 1) * stride; };
     reach = distance(inputs, channel_step) + distance(w.kernel_h, row_step) +
             distance(w.kernel_w, w.dilation_w * column_step);
-    if (reach <= kMostOffset) return;
+    if (reach <= kMaxOffset) return;
   }
   has_lines = true;
   const int64_t columns = padded_width(c);
   line_bytes = columns * inputs * w.kernel_h;
   reach = 0;
-  if (line_bytes > kMostOffset) return;
+  if (line_bytes > kMaxOffset) return;
   width = static_cast<int32_t>(columns);
   const bool is_interleaved = c.in.channel_stride < c.in.column_stride;
   channel_step = is_interleaved ? 1 : width;
@@ -176,7 +176,7 @@ void convolve_patches(const Int8Convolution& c, const uint8_t* in, const int8_t*
 // How a depthwise convolution copies strips of planes with their padding to scratch memory.
 struct StripPlan {
   explicit StripPlan(const Int8Convolution& c);
-  bool is_supported() const { return plane <= kMostOffset; }
+  bool is_supported() const { return plane <= kMaxOffset; }
   size_t bytes() const { return plane_bytes() + place_bytes() + offset_bytes() + padded(taps * int64_t{4}); }
   // Pairs of taps may read one number after the end of the plane.
   size_t plane_bytes() const { return padded((plane + 2) * static_cast<int64_t>(sizeof(Plane))); }

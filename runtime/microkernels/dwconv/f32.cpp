@@ -14,15 +14,15 @@ namespace {
 // A block of channels and columns. All rows of a block are computed before the next block.
 struct Block {
   int64_t floats;  // number of input floats that a row of outputs reads
-  int64_t most_channels, least_channels;
+  int64_t max_channels, min_channels;
 };
 // The input of a block fits into the L1 cache.
 constexpr Block kSmallBlock{5 * 1024, 64, 32};
 // With vectors of 16 floats, tiles are few and have many channels. Longer rows are then faster, and the input of a
 // block fits into the L2 cache.
 constexpr Block kLargeBlock{40 * 1024, 144, 144};
-constexpr int64_t kMostChannels = 64;  // for windows of one row
-constexpr int64_t kLeastColumns = 16, kLeastLines = 4;
+constexpr int64_t kMaxChannels = 64;  // for windows of one row
+constexpr int64_t kMinColumns = 16, kMinLines = 4;
 // For windows of one row: the number of columns that are computed at a time, for all channels. The next taps then find
 // the same columns in the L2 cache.
 constexpr int64_t kLineColumns = 64;
@@ -37,7 +37,7 @@ bool has_two_rows(const Window& w) {
 }
 
 Error PackedDepthwise::prepare(const Image& in, const Image& out) {
-  RL_REQUIRE(window.kernel_h <= kMostRows, InvalidProgram,
+  RL_REQUIRE(window.kernel_h <= kMaxRows, InvalidProgram,
              "the window of a depthwise convolution has too many rows: %lld", static_cast<long long>(window.kernel_h));
   RL_REQUIRE(in.sizes[0] == out.sizes[0] && in.sizes[3] == channels && out.sizes[3] == channels &&
                  in.has_channels_last() && out.has_channels_last(),
@@ -52,14 +52,14 @@ void PackedDepthwise::run(KernelRuntimeContext& context, int64_t workers, const 
   out_.data = out;
   if (work() / 2 < kSerialWork) workers = 1;
   if (out_.sizes[0] * out_.sizes[1] == 1) {
-    for_workers(context, workers, divide_up(out_.sizes[2], kLeastColumns), [&](int64_t, int64_t begin, int64_t end) {
-      const int64_t last = std::min(end * kLeastColumns, out_.sizes[2]);
-      parts(in_.data, in_.sizes[1], 0, 1, begin * kLeastColumns, last, out_.data, 0, out_.strides[2]);
+    for_workers(context, workers, divide_up(out_.sizes[2], kMinColumns), [&](int64_t, int64_t begin, int64_t end) {
+      const int64_t last = std::min(end * kMinColumns, out_.sizes[2]);
+      parts(in_.data, in_.sizes[1], 0, 1, begin * kMinColumns, last, out_.data, 0, out_.strides[2]);
     });
     return;
   }
   for_sharing_workers(
-      context, workers, out_.sizes[0] * out_.sizes[1], kLeastLines, [&](int64_t, int64_t begin, int64_t end) {
+      context, workers, out_.sizes[0] * out_.sizes[1], kMinLines, [&](int64_t, int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end;) {
           const int64_t image = i / out_.sizes[1], y = i % out_.sizes[1];
           const int64_t count = std::min(out_.sizes[1] - y, end - i);
@@ -79,8 +79,8 @@ void PackedDepthwise::parts(const float* in, int64_t ring, int64_t y, int64_t co
                             float* out, int64_t row_step, int64_t pixel_step) const {
   if (window.kernel_h == 1) {
     for (int64_t x = first; x < last; x += kLineColumns) {
-      for (int64_t c = 0; c < channels; c += kMostChannels) {
-        const Part part{c, std::min(kMostChannels, channels - c), x, std::min(kLineColumns, last - x)};
+      for (int64_t c = 0; c < channels; c += kMaxChannels) {
+        const Part part{c, std::min(kMaxChannels, channels - c), x, std::min(kLineColumns, last - x)};
         for (int64_t i = 0; i < count; ++i) lines(part, in, ring, y + i, 1, out + i * row_step, row_step, pixel_step);
       }
     }
@@ -93,9 +93,9 @@ void PackedDepthwise::parts(const float* in, int64_t ring, int64_t y, int64_t co
   };
   const int64_t width = last - first;
   const bool pairs = has_two_rows(window);
-  int64_t block = most.most_channels, columns = width;
-  while (block > most.least_channels && floats(width, block) > most.floats) block /= 2;
-  while (columns > kLeastColumns && floats(columns, block) > most.floats) columns = round_up(columns / 2, 4);
+  int64_t block = most.max_channels, columns = width;
+  while (block > most.min_channels && floats(width, block) > most.floats) block /= 2;
+  while (columns > kMinColumns && floats(columns, block) > most.floats) columns = round_up(columns / 2, 4);
   for (int64_t c = 0; c < channels; c += block) {
     for (int64_t x = first; x < last; x += columns) {
       const Part part{c, std::min(block, channels - c), x, std::min(columns, last - x)};
@@ -113,7 +113,7 @@ void PackedDepthwise::lines(const Part& part, const float* image, int64_t ring, 
   const Image& in = in_;
   const int64_t top = y * window.stride_h - window.pad_h;
   const int64_t count = window.kernel_h + (rows - 1) * window.stride_h;
-  const float* lines[kMostRows + 2];
+  const float* lines[kMaxRows + 2];
   for (int64_t i = 0; i < count; ++i) {
     const int64_t at = top + i * window.dilation_h;
     lines[i] = at < 0 || at >= in.sizes[1] ? nullptr : image + at % ring * in.strides[1] + part.channel;

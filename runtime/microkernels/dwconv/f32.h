@@ -17,7 +17,7 @@ bool has_two_rows(const Window& w);
 // A depthwise convolution of images [n, h, w, channels] to [n, out_h, out_w, channels].
 class PackedDepthwise {
  public:
-  static constexpr int64_t kMostRows = 256;  // rows of a window
+  static constexpr int64_t kMaxRows = 256;  // rows of a window
 
   // The owner sets these once.
   const F32Microkernels* kernels = nullptr;

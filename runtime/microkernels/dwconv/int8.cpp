@@ -11,25 +11,25 @@ namespace {
 
 constexpr int64_t kColumns = 32;  // number of outputs, in one or more rows, whose sums are stored at a time
 constexpr int64_t kSumBytes = kColumns * kDepthwiseChannels * 4;
-constexpr int64_t kQuadColumns = 16;               // number of outputs whose quads are stored at a time
-constexpr int64_t kLeastQuadTaps = 5;              // with fewer taps, pairs are as fast
-constexpr int64_t k3x3Rows = 8;                    // number of output rows whose source pointers are written at a time
-constexpr int64_t kMostSide = 7, kMostStride = 2;  // for windows up to this size, taps are paired once for all outputs
-constexpr int64_t kLine = 64;                      // the alignment of packed data
+constexpr int64_t kQuadColumns = 16;             // number of outputs whose quads are stored at a time
+constexpr int64_t kMinQuadTaps = 5;              // with fewer taps, pairs are as fast
+constexpr int64_t k3x3Rows = 8;                  // number of output rows whose source pointers are written at a time
+constexpr int64_t kMaxSide = 7, kMaxStride = 2;  // for windows up to this size, taps are paired once for all outputs
+constexpr int64_t kLine = 64;                    // the alignment of packed data
 
 }  // namespace
 
 PackedInt8Depthwise::Algorithm PackedInt8Depthwise::algorithm() const {
   const Window& w = window;
   if (taps() == 1 && w.stride_h == 1 && w.stride_w == 1 && w.pad_h == 0 && w.pad_w == 0) return Algorithm::Pixel;
-  if (w.dilation_w != 1 || w.kernel_h > kMostSide || w.kernel_w > kMostSide || w.stride_w > kMostStride) {
+  if (w.dilation_w != 1 || w.kernel_h > kMaxSide || w.kernel_w > kMaxSide || w.stride_w > kMaxStride) {
     return Algorithm::Taps;
   }
   if (w.dilation_h != 1) return Algorithm::Window;
-  if (w.kernel_h == 3 && w.kernel_w == 3 && w.stride_h <= kMostStride && kernels_.loops.depthwise_3x3) {
+  if (w.kernel_h == 3 && w.kernel_w == 3 && w.stride_h <= kMaxStride && kernels_.loops.depthwise_3x3) {
     return Algorithm::Block3x3;
   }
-  const bool has_quads = kernels_.loops.depthwise_quads && taps() >= kLeastQuadTaps;
+  const bool has_quads = kernels_.loops.depthwise_quads && taps() >= kMinQuadTaps;
   return has_quads ? Algorithm::Quads : Algorithm::Window;
 }
 
@@ -102,7 +102,7 @@ bool PackedInt8Depthwise::prepare(const int64_t* in, const int64_t* out) {
   std::copy_n(out, 4, out_);
   if (is(Algorithm::Pixel) && !std::equal(in, in + 4, out)) return false;
   columns_ = columns(out[2]);
-  if (columns_ > kMostColumns) return false;
+  if (columns_ > kMaxColumns) return false;
   for (int64_t tap = 0; tap < taps(); ++tap) {
     places_[tap] = tap / window.kernel_w * columns_ + tap % window.kernel_w * window.dilation_w;
   }
@@ -115,7 +115,7 @@ int64_t PackedInt8Depthwise::columns(int64_t width) const {
 }
 
 // Returns the number of output rows that are computed at a time.
-int64_t PackedInt8Depthwise::most_rows(int64_t width) const {
+int64_t PackedInt8Depthwise::max_rows(int64_t width) const {
   if (is(Algorithm::Block3x3)) return k3x3Rows;
   if (is(Algorithm::Quads)) return 1;
   const bool has_rows = window.dilation_h == 1 && window.stride_h <= window.kernel_h;
@@ -135,7 +135,7 @@ int64_t PackedInt8Depthwise::lines(int64_t rows) const { return (rows - 1) * win
 
 // The scratch memory contains sums of outputs, quads or pairs of taps, and source pointers of rows.
 size_t PackedInt8Depthwise::worker_bytes(int64_t width) const {
-  const int64_t sources = lines(most_rows(width)) * columns(width) * static_cast<int64_t>(sizeof(const int8_t*));
+  const int64_t sources = lines(max_rows(width)) * columns(width) * static_cast<int64_t>(sizeof(const int8_t*));
   return static_cast<size_t>(kSumBytes + tap_bytes() + round_up(sources, kLine));
 }
 
@@ -150,7 +150,7 @@ void PackedInt8Depthwise::run(const int8_t* in, uint8_t* out, int64_t begin, int
   int32_t* const sums = static_cast<int32_t*>(scratch);
   const int8_t** const sources =
       reinterpret_cast<const int8_t**>(static_cast<uint8_t*>(scratch) + kSumBytes + tap_bytes());
-  const int64_t height = in_[1], line_bytes = in_[2] * channels, most = most_rows(out_[2]);
+  const int64_t height = in_[1], line_bytes = in_[2] * channels, most = max_rows(out_[2]);
   for (int64_t i = begin; i < end;) {
     const int64_t row = i % out_[1], count = std::min({most, end - i, out_[1] - row});
     const int8_t* const image = in + i / out_[1] * height * line_bytes;

@@ -13,7 +13,7 @@ namespace rushlight::microkernels {
 // bias) * multiplier + offset, quantized as Requantize describes.
 class PackedInt8Depthwise {
  public:
-  static constexpr int64_t kMostTaps = 1 << 14, kMostColumns = 1 << 24;
+  static constexpr int64_t kMaxTaps = 1 << 14, kMaxColumns = 1 << 24;
 
   // The owner sets these once, before pack(). Only pack() reads the bias.
   Window window{};
@@ -52,7 +52,7 @@ class PackedInt8Depthwise {
   int64_t block_bytes() const;
   int64_t tap_bytes() const;
   int64_t columns(int64_t width) const;
-  int64_t most_rows(int64_t width) const;
+  int64_t max_rows(int64_t width) const;
   int64_t lines(int64_t rows) const;
   void set_line(const int8_t* pixels, const int8_t** to) const;
   void convolve_3x3(const int8_t* const* sources, int64_t rows, int64_t block, uint8_t* out) const;

@@ -9,8 +9,8 @@ namespace rushlight::microkernels {
 
 namespace {
 
-constexpr int64_t kMostRows = 240;
-constexpr int64_t kMostColumns = 64;  // of a panel
+constexpr int64_t kMaxRows = 240;
+constexpr int64_t kMaxColumns = 64;  // of a panel
 // The maximum number of bytes of converted rows. They stay in the L2 cache while they are multiplied by all panels.
 int64_t block_bytes(const F32Microkernels& kernels) { return (kernels.width >= 16 ? 512 : 208) * 1024; }
 
@@ -47,7 +47,7 @@ struct BlockGemm::Part {
 void BlockGemm::prepare(int64_t rows, int64_t in_step, int64_t out_step, int64_t residual_step) {
   rows_ = rows;
   in_step_ = in_step, out_step_ = out_step, residual_step_ = residual_step;
-  const int64_t most = std::min({kMostRows, block_bytes(*kernels) / (4 * row_words()), rows + kernels->gemm_rows - 1});
+  const int64_t most = std::min({kMaxRows, block_bytes(*kernels) / (4 * row_words()), rows + kernels->gemm_rows - 1});
   block_ = std::max<int64_t>(1, most / kernels->gemm_rows) * kernels->gemm_rows;
 }
 
@@ -96,7 +96,7 @@ void BlockGemm::run(KernelRuntimeContext& context, int64_t workers, const float*
   }
   // A multiple of the number of workers, so that all workers get the same number.
   const int64_t groups = round_up(divide_up(rows_, kernels->gemm_rows), workers);
-  const int64_t least = std::max<int64_t>(1, kLeastRows / kernels->gemm_rows);
+  const int64_t least = std::max<int64_t>(1, kMinRows / kernels->gemm_rows);
   for_sharing_workers(context, workers, groups, least, [&](int64_t worker, int64_t begin, int64_t end) {
     run_part(worker, rows_ * begin / groups, rows_ * end / groups, 0, panels(), ahead(worker, end, groups));
   });
@@ -109,7 +109,7 @@ void BlockGemm::multiply(Part& part, int64_t p0, int64_t p1) const {
                                          part.words + i * row_words(), part.scales + i * weights.blocks);
     part.has_plain |= part.is_plain[i] != 0;
   }
-  const int64_t parts = divide_up(weights.blocks, kMostBlocks);
+  const int64_t parts = divide_up(weights.blocks, kMaxBlocks);
   for (int64_t i = 0; i < parts; ++i) {
     const int64_t first = weights.blocks * i / parts, last = weights.blocks * (i + 1) / parts;
     for (int64_t p = p0; p < p1; ++p) {
@@ -120,8 +120,8 @@ void BlockGemm::multiply(Part& part, int64_t p0, int64_t p1) const {
 
 // Adds the products of blocks [first, last) for one panel.
 void BlockGemm::multiply_panel(const Part& part, int64_t panel, int64_t first, int64_t last, const Ahead& ahead) const {
-  const int64_t width = kernels->width, most_columns = packing().panel, column = panel * most_columns;
-  const int64_t columns = std::min(most_columns, weights.n - column);
+  const int64_t width = kernels->width, max_columns = packing().panel, column = panel * max_columns;
+  const int64_t columns = std::min(max_columns, weights.n - column);
   const int vectors = static_cast<int>(divide_up(columns, width));
   const uint32_t* const words = weights.words + column * weights.rows();
   BlockTile tile{};
@@ -146,9 +146,9 @@ void BlockGemm::multiply_panel(const Part& part, int64_t panel, int64_t first, i
   if (ahead.bytes > 0) {
     sums.ahead = ahead.from;
     sums.ahead_step = std::min<int64_t>(64, ahead.bytes / (steps * division.groups) + 1);
-  } else if (column + 2 * most_columns <= weights.n) {
-    sums.ahead = tile.rhs + weights.rows() * most_columns;
-    sums.ahead_step = divide_up(most_columns * 4, division.groups);
+  } else if (column + 2 * max_columns <= weights.n) {
+    sums.ahead = tile.rhs + weights.rows() * max_columns;
+    sums.ahead_step = divide_up(max_columns * 4, division.groups);
   }
   bool is_widened = false;
   const auto take = [&](int64_t m, int64_t count) {
@@ -167,7 +167,7 @@ void BlockGemm::multiply_panel(const Part& part, int64_t panel, int64_t first, i
     plain.k = std::min(weights.k, 2 * weights.pairs * last) - plain.first;
     plain.b = part.widened;
     plain.ahead = nullptr;
-    alignas(64) float totals[kMostColumns] = {};
+    alignas(64) float totals[kMaxColumns] = {};
     if (sums.addend) std::copy_n(sums.addend, columns, totals);
     plain.totals = totals;
     plain.continues = true;

@@ -62,7 +62,7 @@ class BlockGemm {
   // use the same cache sets.
   int64_t row_words() const { return round_up(weights.blocks * weights.pairs, 32) + 16; }
   int64_t scale_floats() const { return round_up(block_ * weights.blocks, 16); }
-  int64_t widened_floats() const { return 2 * std::min(kMostBlocks, weights.blocks) * weights.pairs * packing().panel; }
+  int64_t widened_floats() const { return 2 * std::min(kMaxBlocks, weights.blocks) * weights.pairs * packing().panel; }
   // Returns the scratch memory of a worker in floats: numbers and scales of rows, flags of rows that cannot be
   // converted, a panel of floats.
   int64_t worker_floats() const {
@@ -73,7 +73,7 @@ class BlockGemm {
 
   // Longer sums of many rows are computed in parts of this many blocks, so that this part of the rows of a tile stays
   // in the cache.
-  static constexpr int64_t kMostBlocks = 8;
+  static constexpr int64_t kMaxBlocks = 8;
 
   int64_t rows_ = 0, block_ = 1;  // block_: number of rows that are converted at a time; they fill whole tiles
   int64_t in_step_ = 0, out_step_ = 0, residual_step_ = 0;

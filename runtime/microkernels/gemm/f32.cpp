@@ -10,10 +10,10 @@ namespace {
 // The number of floats of a block of packed columns. It fits into the L2 cache and leaves room for other data.
 constexpr int64_t kBlockFloats = 32 * 1024;
 // With at most this depth, the rows of a tile of A fit into the L1 cache.
-constexpr int64_t kMostDepth = 1152;
+constexpr int64_t kMaxDepth = 1152;
 // An LHS with at least this many floats is probably not in the L1 and L2 caches.
 constexpr int64_t kColdFloats = 16 * 1024;
-constexpr int64_t kMostTile = 14 * 64;
+constexpr int64_t kMaxTile = 14 * 64;
 
 struct Blocks {
   int64_t depth;    // k in a block
@@ -22,7 +22,7 @@ struct Blocks {
 
 Blocks blocks_of(const F32Microkernels& kernels, int64_t k, int64_t n) {
   const int64_t step = column_step(kernels);
-  const int64_t parts = std::max<int64_t>(1, (k + kMostDepth - 1) / kMostDepth);
+  const int64_t parts = std::max<int64_t>(1, (k + kMaxDepth - 1) / kMaxDepth);
   const int64_t depth = std::max<int64_t>(1, (k + parts - 1) / parts);
   int64_t columns = std::max<int64_t>(1, kBlockFloats / (depth * step)) * step;
   columns = std::min(columns, (n + step - 1) / step * step);
@@ -68,7 +68,7 @@ void pack(const F32Microkernels& kernels, const F32Gemm& p, int vectors, int64_t
 
 int64_t gemm_scratch(const F32Microkernels& kernels, int64_t k, int64_t n) {
   const Blocks blocks = blocks_of(kernels, k, n);
-  return blocks.depth * blocks.columns + kMostTile + column_step(kernels);
+  return blocks.depth * blocks.columns + kMaxTile + column_step(kernels);
 }
 
 void multiply(const F32Microkernels& kernels, const F32Gemm& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
@@ -77,7 +77,7 @@ void multiply(const F32Microkernels& kernels, const F32Gemm& p, int64_t m0, int6
   const int64_t step = column_step(kernels);
   const Blocks blocks = blocks_of(kernels, p.k, p.n);
   float* const local = scratch;
-  float* const local_bias = local + kMostTile;
+  float* const local_bias = local + kMaxTile;
   float* const packed = local_bias + step;
   const int64_t rows = m1 - m0;
   if (rows <= 0) return;

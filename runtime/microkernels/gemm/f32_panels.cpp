@@ -26,7 +26,7 @@ namespace {
 // Weights of at most kFewWeights bytes stay in the L2 cache. An LHS of at least kManyRows bytes is then prefetched
 // instead of the weights.
 constexpr int64_t kFewWeights = 192 * 1024, kManyRows = 48 * 1024;
-constexpr int64_t kMostTile = 14 * 64;
+constexpr int64_t kMaxTile = 14 * 64;
 
 // Terms [first, last) of each of the taps [tap, taps_end).
 struct Part {
@@ -61,7 +61,7 @@ TileShape shape_of(const Panels& p, int vectors, int64_t columns) {
 }
 
 // Returns the maximum number of rows of a tile.
-int64_t most_rows(const Panels& p, const TileShape& shape) {
+int64_t max_rows(const Panels& p, const TileShape& shape) {
   int64_t most = p.kernels->gemm_rows;
   if (shape.halves > 0) {
     most = p.halves->rows[shape.halves - 1];
@@ -201,10 +201,10 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   const bool applies = tile.epilogue.applies;
   tile.epilogue.applies = false;
   const TileShape shape = shape_of(p, vectors, tile.columns);
-  const int64_t most = most_rows(p, shape);
+  const int64_t most = max_rows(p, shape);
   const RowDivision division(p.m, most);
   divide_sums(tile);
-  alignas(64) float totals[kMostTile];
+  alignas(64) float totals[kMaxTile];
   tile.totals = totals;
   const bool skips_padding = p.zeros && tile.taps > tile.sum_taps;
   // Each tile prefetches a slice of the memory. A single tile prefetches every second cache line, because processors
@@ -260,7 +260,7 @@ void multiply_panels_of_groups(const Panels& p, int64_t groups) {
   tile.epilogue = p.epilogue;
   const int64_t packed = packing_of(*p.kernels).columns(p.n);
   const TileShape shape = shape_of(p, static_cast<int>(packed / p.kernels->width), p.n);
-  const RowDivision division(p.m, most_rows(p, shape));
+  const RowDivision division(p.m, max_rows(p, shape));
   for (int64_t group = 0; group < groups; ++group) {
     tile.b = p.b.floats + group * p.taps * p.k * packed;
     tile.first = p.channel + group * p.k;
@@ -297,8 +297,8 @@ void multiply_groups(const Panels& first, int64_t groups) {
 }
 
 int64_t depth_of_part(int64_t taps, int64_t k) {
-  if (taps == 1) return std::min(k, kMostDepth);
-  return taps * k <= 4 * kMostDepth ? taps * k : std::max<int64_t>(1, kMostDepth / k) * k;
+  if (taps == 1) return std::min(k, kMaxDepth);
+  return taps * k <= 4 * kMaxDepth ? taps * k : std::max<int64_t>(1, kMaxDepth / k) * k;
 }
 
 void multiply(const Panels& p, int64_t p0, int64_t p1) {

@@ -88,7 +88,7 @@ struct Panels {
 
 // Longer sums of many rows are computed in parts of at most this many terms, so that this part of the rows stays in the
 // cache.
-inline constexpr int64_t kMostDepth = 1024;
+inline constexpr int64_t kMaxDepth = 1024;
 inline int64_t pairs_of(int64_t k) { return (k + 1) / 2; }
 // Returns the number of terms of a part of a sum of `taps` * k terms.
 int64_t depth_of_part(int64_t taps, int64_t k);

@@ -11,10 +11,10 @@ namespace {
 
 // The maximum number of bytes of rows of the LHS. They stay in the L2 cache together with the panels of the RHS.
 constexpr int64_t kBlockBytes = 160 * 1024;
-constexpr int64_t kMostRows = 16, kMostColumns = 64;
+constexpr int64_t kMaxRows = 16, kMaxColumns = 64;
 // The maximum number of bytes of sums. They are converted to results while they are in the L1 cache.
 constexpr int64_t kSumBytes = 8 * 1024;
-static_assert(kSumBytes >= kMostRows * kMostColumns * 4);
+static_assert(kSumBytes >= kMaxRows * kMaxColumns * 4);
 // If the RHS is not packed: the number of columns and rows that are multiplied at a time.
 constexpr int64_t kDotColumns = 16, kDotRows = 63;
 
@@ -193,7 +193,7 @@ void multiply_results(const Int8Microkernels& kernels, const Int8Gemm& p, Int8Ti
   } else {
     kernels.prepare_dequantize(vectors, dequantize_of(kernels, p, row, column, sums_of_rhs), columns, &panel);
   }
-  can_wait = can_wait && kernels.gemm_pipelined && tile.groups >= kLeastPipelinedGroups;
+  can_wait = can_wait && kernels.gemm_pipelined && tile.groups >= kMinPipelinedGroups;
   end.has_other_mask = p.requantize.sum.sign_mask != 0;
   for (int64_t i = 0, count = 0; i < rows; i += count) {
     if (p.windows) {

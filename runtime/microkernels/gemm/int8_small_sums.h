@@ -6,9 +6,9 @@
 
 namespace rushlight::microkernels {
 
-inline constexpr int kMostSmallSum = 128;
+inline constexpr int kMaxSmallSum = 128;
 
-// Which sums of adjacent weights are at most kMostSmallSum. The columns are packed in groups of four numbers. Pairs:
+// Which sums of adjacent weights are at most kMaxSmallSum. The columns are packed in groups of four numbers. Pairs:
 // the sum of the first two numbers and the sum of the last two numbers of each group. Quads: the sums of the positive
 // and of the negative numbers in a pair of one group and the pair at the same position of the next group (groups 0 and
 // 1, 2 and 3, ...).

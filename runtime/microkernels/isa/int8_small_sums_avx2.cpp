@@ -103,12 +103,12 @@ void fill_lhs(int8_t value, int64_t n, void* to) { std::memset(to, value ^ 0x80,
 SmallSums sums_of_panel(const int8_t* panel, int64_t groups, int64_t width) {
   const __m256i ones = _mm256_set1_epi8(1), zero = _mm256_setzero_si256();
   const int64_t step = width * kGroup;
-  __m256i most = zero, most_pair = zero;
+  __m256i most = zero, max_pair = zero;
   for (int64_t g = 0; g < groups; g += 2, panel += 2 * step) {
     for (int64_t j = 0; j < step; j += kLanes * kGroup) {
       const __m256i x = load(panel + j), y = g + 1 < groups ? load(panel + step + j) : zero;
-      most_pair = _mm256_max_epi16(most_pair, _mm256_abs_epi16(_mm256_maddubs_epi16(ones, x)));
-      most_pair = _mm256_max_epi16(most_pair, _mm256_abs_epi16(_mm256_maddubs_epi16(ones, y)));
+      max_pair = _mm256_max_epi16(max_pair, _mm256_abs_epi16(_mm256_maddubs_epi16(ones, x)));
+      max_pair = _mm256_max_epi16(max_pair, _mm256_abs_epi16(_mm256_maddubs_epi16(ones, y)));
       const __m256i above = _mm256_add_epi16(_mm256_maddubs_epi16(ones, _mm256_max_epi8(x, zero)),
                                              _mm256_maddubs_epi16(ones, _mm256_max_epi8(y, zero)));
       const __m256i below = _mm256_add_epi16(_mm256_maddubs_epi16(ones, _mm256_min_epi8(x, zero)),
@@ -116,9 +116,9 @@ SmallSums sums_of_panel(const int8_t* panel, int64_t groups, int64_t width) {
       most = _mm256_max_epi16(most, _mm256_max_epi16(above, _mm256_abs_epi16(below)));
     }
   }
-  const __m256i limit = _mm256_set1_epi16(kMostSmallSum);
+  const __m256i limit = _mm256_set1_epi16(kMaxSmallSum);
   if (_mm256_movemask_epi8(_mm256_cmpgt_epi16(most, limit)) == 0) return SmallSums::Quads;
-  return _mm256_movemask_epi8(_mm256_cmpgt_epi16(most_pair, limit)) == 0 ? SmallSums::Pairs : SmallSums::None;
+  return _mm256_movemask_epi8(_mm256_cmpgt_epi16(max_pair, limit)) == 0 ? SmallSums::Pairs : SmallSums::None;
 }
 
 // Returns a table whose GEMMs use pairs. All other members are those of `base`, which also has eight lanes.

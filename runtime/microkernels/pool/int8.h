@@ -12,9 +12,9 @@ namespace rushlight::microkernels {
 // Computes the maxima or means of the windows of an image [n, h, w, c].
 class Int8Pool2d {
  public:
-  static constexpr int64_t kMostTaps = 1 << 14;
+  static constexpr int64_t kMaxTaps = 1 << 14;
 
-  // The owner sets these once. taps() is at most kMostTaps.
+  // The owner sets these once. taps() is at most kMaxTaps.
   Window window{};
   Int8Range range{};  // range and zero point of the results; maxima use only the bounds
   bool is_maximum = false;

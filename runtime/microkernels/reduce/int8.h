@@ -13,7 +13,7 @@ namespace rushlight::microkernels {
 
 // Computes means over the middle dimension: [outer, count, channels] becomes [outer, channels].
 struct Int8Mean {
-  static constexpr int64_t kMostCount = INT32_MAX / 256;  // a sum of this many numbers fits into int32
+  static constexpr int64_t kMaxCount = INT32_MAX / 256;  // a sum of this many numbers fits into int32
 
   int64_t outer = 0, count = 0, channels = 0;
   int32_t zero = 0;    // zero point of the input

@@ -12,7 +12,7 @@ namespace rushlight::microkernels {
 // Numbers are stored in pairs. The first number of a pair is in the low bits. Each block of the LHS and of the RHS has
 // a Euclidean norm of at most kBlockNorm, so that no sum of products overflows (Cauchy-Schwarz inequality).
 inline constexpr int64_t kBlockNorm = 46340;
-inline constexpr int64_t kMostBlockPairs = 96;
+inline constexpr int64_t kMaxBlockPairs = 96;
 
 // Computes c as PanelTile describes. PanelTile's `rows`, `row_step`, `first`, `taps`, `k` and `b` are not used.
 struct BlockTile {

@@ -84,14 +84,14 @@ enum class UnaryOp : uint8_t {
 // for q < stride, p < parts and j < radix, where root is exp(-2 pi i / radix). In an inverse transform, root and the
 // twiddle factors have the opposite sign in the exponent.
 struct FftPass {
-  int radix;  // 2, 4, or odd and at most kMostFftRadix
+  int radix;  // 2, 4, or odd and at most kMaxFftRadix
   bool inverse;
   int64_t parts;
   int64_t stride;
   const float* twiddles;  // [parts, radix - 1, 2]: for j > 0 exp(-2 pi i p j / (radix * parts))
   const float* roots;     // [radix, 2]: exp(-2 pi i k / radix)
 };
-inline constexpr int kMostFftRadix = 61;
+inline constexpr int kMaxFftRadix = 61;
 
 enum class BinaryOp : uint8_t {
   Add,

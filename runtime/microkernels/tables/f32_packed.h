@@ -170,11 +170,11 @@ struct AttentionMasks {
 // Queries [rows, depth] and their results [rows, width]. The keys are packed as [depth, keys], and the values as [keys,
 // width].
 struct AttentionTile {
-  static constexpr int64_t kMostRows = 64;
+  static constexpr int64_t kMaxRows = 64;
 
   const float* queries;
   int64_t query_step;
-  int64_t rows;  // <= kMostRows
+  int64_t rows;  // <= kMaxRows
   int64_t depth, keys, width;
   const float* packed_keys;
   const float* packed_values;

@@ -186,7 +186,7 @@ struct Int8Operand {
   float scale;
 };
 
-inline constexpr int64_t kLeastPipelinedGroups = 28;
+inline constexpr int64_t kMinPipelinedGroups = 28;
 
 struct Int8Microkernels {
   const char* name;
@@ -213,7 +213,7 @@ struct Int8Microkernels {
   // fastest function for full tiles of this panel.
   bool (*prepare_requantize)(int vectors, const Requantize& how, int64_t columns, PanelEpilogue* to);
   void (*prepare_dequantize)(int vectors, const Dequantize& how, int64_t columns, PanelEpilogue* to);
-  // Computes the sums of a full tile with at least kLeastPipelinedGroups groups and stores them in tile.sums. In the
+  // Computes the sums of a full tile with at least kMinPipelinedGroups groups and stores them in tile.sums. In the
   // same loop, it applies the epilogue `before` to the previous contents of tile.sums, which are the sums of another
   // tile of this GEMM. If `before` is null, tile.sums has no previous contents.
   void (*gemm_pipelined)(const Int8Tile& tile, const TileEpilogue& end, const TileEpilogue* before);

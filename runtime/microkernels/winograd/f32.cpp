@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kBlockFloats = 288 * 1024;
 
 // The maximum number of columns of a panel, and of outputs of a tile.
-constexpr int64_t kMostColumns = 64, kMostOutputs = 16;
+constexpr int64_t kMaxColumns = 64, kMaxOutputs = 16;
 
 }  // namespace
 
@@ -179,7 +179,7 @@ void PackedWinograd::finish_directly(int64_t tile) const {
   const int64_t panel = packing_of(*kernels).panel;
   const int64_t lines = std::min(out_.sizes[1] - at.line, m), width = std::min(out_.sizes[2] - at.column, m);
   const int64_t origin = at.image * out_.strides[0] + at.line * out_.strides[1] + at.column * out_.strides[2];
-  float sums[kMostOutputs * kMostColumns];
+  float sums[kMaxOutputs * kMaxColumns];
   const int64_t panels = divide_up(outputs, panel);
   for (int64_t part = 0; part < groups * panels; ++part) {
     const int64_t group = part / panels, first = part % panels * panel, j = group * outputs + first;
@@ -188,7 +188,7 @@ void PackedWinograd::finish_directly(int64_t tile) const {
     for (int64_t i = 0; i < lines * width; ++i) {
       const int64_t offset = origin + i / width * out_.strides[1] + i % width * out_.strides[2] + j;
       float* const to = out_.data + offset;
-      float* const sum = sums + i * kMostColumns;
+      float* const sum = sums + i * kMaxColumns;
       if (residual_) {
         for (int64_t o = 0; o < columns; ++o) sum[o] += residual_[offset + o];
       }
@@ -201,12 +201,12 @@ void PackedWinograd::finish_directly(int64_t tile) const {
   }
 }
 
-// Adds the direct convolution to sums[i * kMostColumns + o], for output channel first + o of the group at pixel i of
+// Adds the direct convolution to sums[i * kMaxColumns + o], for output channel first + o of the group at pixel i of
 // the tile. Pixels outside of the output are skipped.
 void PackedWinograd::add_directly(const Place& at, int64_t group, int64_t first, int64_t columns, float* sums) const {
   const int64_t lines = std::min(out_.sizes[1] - at.line, m), width = std::min(out_.sizes[2] - at.column, m);
   for (int64_t i = 0; i < lines * width; ++i) {
-    for (int64_t o = 0; o < columns; ++o) sums[i * kMostColumns + o] = bias ? bias[group * outputs + first + o] : 0.0f;
+    for (int64_t o = 0; o < columns; ++o) sums[i * kMaxColumns + o] = bias ? bias[group * outputs + first + o] : 0.0f;
   }
   int source = 0;
   for (int64_t c = group * channels, before = 0; c < (group + 1) * channels; ++c) {
@@ -214,7 +214,7 @@ void PackedWinograd::add_directly(const Place& at, int64_t group, int64_t first,
     const Image& in = in_.images[source];
     for (int64_t tap = 0; tap < 9; ++tap) {
       const int64_t ky = tap / 3, kx = tap % 3;
-      float filter[kMostColumns];
+      float filter[kMaxColumns];
       find_filter(ky, kx, group, c - group * channels, first, columns, filter);
       for (int64_t i = 0; i < lines * width; ++i) {
         const int64_t y = (at.line + i / width) * stride + ky - pad_h;
@@ -222,7 +222,7 @@ void PackedWinograd::add_directly(const Place& at, int64_t group, int64_t first,
         if (y < 0 || y >= in.sizes[1] || x < 0 || x >= in.sizes[2]) continue;
         const float value =
             in.data[at.image * in.strides[0] + y * in.strides[1] + x * in.strides[2] + (c - before) * in.strides[3]];
-        for (int64_t o = 0; o < columns; ++o) sums[i * kMostColumns + o] += value * filter[o];
+        for (int64_t o = 0; o < columns; ++o) sums[i * kMaxColumns + o] += value * filter[o];
       }
     }
   }

@@ -61,13 +61,13 @@ const Int8WinogradMicrokernels* joined_avx512vnni() {
 }
 #endif
 
-constexpr int64_t kMostColumns = 64;
+constexpr int64_t kMaxColumns = 64;
 
 constexpr int64_t kNumbers = 4;  // number of numbers of a column that are transformed at a time
 
 // Copies four numbers of each of `across` columns from groups of two or four to groups of two.
 void to_pairs(const int8_t* from, int group, int64_t across, int8_t* to) {
-  uint16_t pairs[2 * kMostColumns], apart[2 * kMostColumns];
+  uint16_t pairs[2 * kMaxColumns], apart[2 * kMaxColumns];
   const size_t bytes = static_cast<size_t>(kNumbers * across);
   if (group == 2) {
     std::memcpy(to, from, bytes);
@@ -129,7 +129,7 @@ int64_t largest_magnitude(const Int8Microkernels& kernels, const void* packed, i
   int64_t largest = 0;
   for (int64_t column = 0; column < n; column += column_step(kernels)) {
     const int64_t width = panel_width(kernels, n, column);
-    int32_t sums[4 * kMostColumns] = {};
+    int32_t sums[4 * kMaxColumns] = {};
     for (int64_t k = 0; k < depth; k += group, from += group * width) {
       for (int64_t j = 0; j < group * width; ++j) sums[j] += std::abs(from[j]);
     }
@@ -151,7 +151,7 @@ void pack_winograd_filters(const Int8Microkernels& kernels, int m, const void* p
     const int8_t* const from = panels + column * 9 * channels;
     int16_t* const panel = to + (first * points + column - first) * channels;
     for (int64_t c = 0; c < channels; c += kNumbers) {
-      int8_t pairs[9 * kNumbers * kMostColumns];
+      int8_t pairs[9 * kNumbers * kMaxColumns];
       for (int64_t tap = 0; tap < 9; ++tap) {
         to_pairs(from + (tap * channels + c) * across, kernels.group, across, pairs + tap * kNumbers * across);
       }

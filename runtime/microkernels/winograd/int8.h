@@ -49,7 +49,7 @@ struct Int8WinogradShape {
 int best_winograd(const Int8Microkernels& kernels, const Int8WinogradShape& shape);
 
 // Returns the largest sum of the magnitudes of a column of weights for which results are exact.
-inline int64_t most_winograd_magnitude(int m) { return m == 4 ? 1 << 18 : 1 << 22; }
+inline int64_t max_winograd_magnitude(int m) { return m == 4 ? 1 << 18 : 1 << 22; }
 // Returns the largest sum of magnitudes of the weights [n, 9 * channels] in `packed`; `channels` is even.
 int64_t largest_magnitude(const Int8Microkernels& kernels, const void* packed, int64_t n, int64_t channels);
 // Returns the number of int16 values of transformed filters. They consist of blocks of columns. A block is [points,

@@ -74,7 +74,7 @@ Packed packed(const microkernels::F32Microkernels& kernels, const std::vector<fl
   BlockMatrix& m = result.matrix;
   const Packing packing = packing_of(kernels);
   m.k = k, m.n = n;
-  m.blocks = divide_up(k, 2 * microkernels::kMostBlockPairs);
+  m.blocks = divide_up(k, 2 * microkernels::kMaxBlockPairs);
   m.pairs = divide_up(divide_up(k, m.blocks), 2);
   result.words.assign(static_cast<size_t>(m.size(packing)), 0);
   m.words = result.words.data();
@@ -106,7 +106,7 @@ Packed packed(const microkernels::F32Microkernels& kernels, const std::vector<fl
 
 TEST_P(BlocksTest, NumbersAreRoundedToTheirBlocksScale) {
   for (const int64_t k : {1, 2, 7, 31, 190, 192, 193, 700}) {
-    const int64_t count = divide_up(k, 2 * microkernels::kMostBlockPairs), pairs = divide_up(divide_up(k, count), 2);
+    const int64_t count = divide_up(k, 2 * microkernels::kMaxBlockPairs), pairs = divide_up(divide_up(k, count), 2);
     for (const float size : {1.0f, 1e-6f, 1e15f}) {
       auto x = numbers(k);
       for (float& value : x) value *= size;

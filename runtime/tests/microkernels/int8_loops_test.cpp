@@ -161,17 +161,17 @@ TEST_P(Int8LoopsTest, InterleaveThree) {
 }
 
 TEST_P(Int8LoopsTest, DepthwiseWindows) {
-  constexpr int64_t kLine = 12, kOutputs = 4, kMostHeight = 5, kMostWidth = 5;
+  constexpr int64_t kLine = 12, kOutputs = 4, kMaxHeight = 5, kMaxWidth = 5;
   for (const auto [height, width, stride] :
        {std::array<int64_t, 3>{3, 3, 1}, {3, 3, 2}, {5, 5, 2}, {2, 3, 1}, {1, 4, 2}, {3, 2, 1}, {4, 1, 1}}) {
     const int64_t taps = height * width;
-    const auto pixels = numbers(kLine * kMostHeight * 16), weights = numbers(taps * 16);
+    const auto pixels = numbers(kLine * kMaxHeight * 16), weights = numbers(taps * 16);
     std::vector<const int8_t*> sources;
-    for (int64_t i = 0; i < kLine * kMostHeight; ++i) sources.push_back(pixels.data() + i * 16);
-    alignas(64) int16_t packed[kMostHeight * kMostWidth * 32];
+    for (int64_t i = 0; i < kLine * kMaxHeight; ++i) sources.push_back(pixels.data() + i * 16);
+    alignas(64) int16_t packed[kMaxHeight * kMaxWidth * 32];
     loops.pack_depthwise_window(weights.data(), 16, height, width, 16, packed);
-    alignas(64) int16_t pairs[kLine * kMostHeight * 32];
-    ASSERT_LE(window_pairs_size(height, width, stride, kOutputs), kLine * kMostHeight * 32);
+    alignas(64) int16_t pairs[kLine * kMaxHeight * 32];
+    ASSERT_LE(window_pairs_size(height, width, stride, kOutputs), kLine * kMaxHeight * 32);
     int32_t sums[kOutputs * 16];
     loops.depthwise_window({sources.data(), kLine, height, width, stride, 0, packed, kOutputs, pairs, sums});
     for (int64_t x = 0; x < kOutputs; ++x) {
@@ -274,13 +274,13 @@ TEST_P(Int8LoopsTest, Depthwise3x3) {
 
 TEST_P(Int8LoopsTest, DepthwiseQuads) {
   if (!loops.depthwise_quads) GTEST_SKIP() << "windows give sums alone";
-  constexpr int64_t kMostOutputs = 7, kSkipped = 3;
+  constexpr int64_t kMaxOutputs = 7, kSkipped = 3;
   for (const auto [height, width] :
        {std::array<int64_t, 2>{1, 5}, {1, 7}, {2, 3}, {4, 4}, {5, 5}, {5, 3}, {6, 2}, {7, 7}}) {
     for (const auto [channels, stride, count] :
          {std::array<int64_t, 3>{64, 1, 7}, {64, 2, 4}, {40, 1, 1}, {17, 2, 6}, {1, 1, 5}}) {
       const DepthwiseQuads quads{height, width};
-      const int64_t line = quads.columns(kMostOutputs, 2), all = channels + kSkipped, out_stride = all + 2;
+      const int64_t line = quads.columns(kMaxOutputs, 2), all = channels + kSkipped, out_stride = all + 2;
       const auto pixels = numbers(line * height * all), weights = numbers(height * width * all);
       std::vector<const int8_t*> sources;
       for (int64_t i = 0; i < line * height; ++i) sources.push_back(pixels.data() + i * all);

@@ -215,7 +215,7 @@ TEST_P(Int8Test, PipelinedResultsAreThoseOfTheirSums) {
   if (!kernels.gemm_pipelined) GTEST_SKIP() << "no tile waits for the next one";
   const int64_t rows = kernels.rows, width = kernels.vectors * kernels.lanes, out_stride = width + 3;
   for (const int64_t groups :
-       {kLeastPipelinedGroups, kLeastPipelinedGroups + 1, kLeastPipelinedGroups + 15, 2 * kLeastPipelinedGroups}) {
+       {kMinPipelinedGroups, kMinPipelinedGroups + 1, kMinPipelinedGroups + 15, 2 * kMinPipelinedGroups}) {
     for (const int64_t runs : {1, 3}) {
       // There are gaps between runs, and a larger gap between the two halves of the rows.
       const int64_t run = groups * kernels.group, k = runs * run, run_step = 2 * run, stride = runs * run_step;

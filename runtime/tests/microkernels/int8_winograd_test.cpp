@@ -55,7 +55,7 @@ TEST_P(Int8WinogradTest, TilesGiveTheSumsOfTheConvolution) {
     magnitude = std::max(magnitude, sum);
   }
   EXPECT_EQ(largest_magnitude(kernels, packed, outputs, channels), magnitude);
-  ASSERT_LE(magnitude, most_winograd_magnitude(m));
+  ASSERT_LE(magnitude, max_winograd_magnitude(m));
 
   std::vector<int16_t> filter_storage, input_storage;
   std::vector<int32_t> product_storage, sum_storage;

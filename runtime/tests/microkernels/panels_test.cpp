@@ -23,7 +23,7 @@ TEST_P(PanelsTest, TapsOverThePaddingAreSkipped) {
   const int64_t panel = packing_of(kernels).panel, taps = 3, few = kernels.gemm_rows - 1;
   const microkernels::F16Microkernels& f16 = microkernels::f16_microkernels();
   for (const int64_t m : {few, 2 * few + 3}) {
-    for (const int64_t k : {int64_t{300}, 2 * kMostDepth}) {
+    for (const int64_t k : {int64_t{300}, 2 * kMaxDepth}) {
       const int64_t n = panel + 1;
       auto b = numbers(taps * k * n);
       const auto a = numbers(m * k);
@@ -36,7 +36,7 @@ TEST_P(PanelsTest, TapsOverThePaddingAreSkipped) {
       const std::vector<float> padding(static_cast<size_t>(k), std::numeric_limits<float>::quiet_NaN());
       const std::vector<float> zeros(static_cast<size_t>(k), 0.0f);
       // Long products have a part for each tap. The first and the last part are always computed.
-      const bool has_parts = k > kMostDepth;
+      const bool has_parts = k > kMaxDepth;
       for (int64_t tap = has_parts; tap < taps - has_parts; ++tap) {
         const auto product = [&](const PackedWeights& weights, const float* zero, const float* given) {
           std::vector<const float*> rows;
@@ -68,7 +68,7 @@ TEST_P(PanelsTest, TapsOverThePaddingAreSkipped) {
 // The output overwrites the residual. Deep products of many rows are summed in parts, those of few rows at once.
 TEST_P(PanelsTest, DeepProductsOntoTheirResidual) {
   const int64_t panel = packing_of(kernels).panel;
-  for (const int64_t k : {int64_t{5}, int64_t{1024}, 2 * kMostDepth + 3}) {
+  for (const int64_t k : {int64_t{5}, int64_t{1024}, 2 * kMaxDepth + 3}) {
     for (const int64_t n : {panel - 1, 2 * panel, 3 * panel + 1}) {
       const int64_t m = 3 * kernels.gemm_rows + 1, step = n + 3;
       const auto a = numbers(m * k), b = numbers(k * n), bias = numbers(n + panel), start = numbers(m * step);

@@ -28,10 +28,10 @@
 namespace {
 
 // The behavior of the next system calls.
-int interrupted_calls = 0;     // calls that fail with EINTR before one succeeds
-size_t failing_offset = 0;     // the first byte that cannot be read, if failing_error is not 0
-int failing_error = 0;         // errno of a failing call
-size_t most_bytes = SIZE_MAX;  // maximum bytes per call
+int interrupted_calls = 0;    // calls that fail with EINTR before one succeeds
+size_t failing_offset = 0;    // the first byte that cannot be read, if failing_error is not 0
+int failing_error = 0;        // errno of a failing call
+size_t max_bytes = SIZE_MAX;  // maximum bytes per call
 
 bool is_interrupted() {
   if (interrupted_calls == 0) return false;
@@ -53,7 +53,7 @@ extern "C" ssize_t pread(int file, void* buffer, size_t size, off_t offset) {
     }
     size = std::min(size, failing_offset - at);
   }
-  return ::syscall(SYS_pread64, file, buffer, std::min(size, most_bytes), offset);
+  return ::syscall(SYS_pread64, file, buffer, std::min(size, max_bytes), offset);
 }
 
 extern "C" int open(const char* path, int flags, ...) {
@@ -101,7 +101,7 @@ class Reading : public ::testing::Test {
   }
   void TearDown() override {
     interrupted_calls = failing_error = 0;
-    most_bytes = SIZE_MAX;
+    max_bytes = SIZE_MAX;
     ::unlink(path_);
   }
   // Overwrites the file in place.
@@ -127,7 +127,7 @@ TEST_F(Reading, SignalsInterruptCalls) {
   ASSERT_TRUE(file.ok()) << last_error_message();
   EXPECT_EQ(interrupted_calls, 0);
   interrupted_calls = 3;
-  most_bytes = 100;
+  max_bytes = 100;
   expect_whole(**file);
   EXPECT_EQ(interrupted_calls, 0);
   const auto mapped = MmapDataLoader::open(path_);

@@ -15,7 +15,7 @@ from rushlight.format.pte import PTEFile, read_pte_file
 from rushlight.ir.json_types import JsonObject
 from rushlight.runtime import MethodMeta, Runtime
 
-MOST_NAMES = 3  # list the entries of named data one by one up to this number
+MAX_NAMES = 3  # list the entries of named data one by one up to this number
 
 
 def add_to(commands: Commands) -> None:
@@ -71,7 +71,7 @@ def print_header(facts: JsonObject) -> None:
 
 
 def _named_data_text(sizes: Mapping[str, int]) -> str:
-    if len(sizes) > MOST_NAMES:
+    if len(sizes) > MAX_NAMES:
         return f"{len(sizes)} entries, {size_text(sum(sizes.values()))} (--json lists them)"
     return ", ".join(f"{key} ({size_text(size)})" for key, size in sizes.items())
 

@@ -20,8 +20,8 @@ DEFAULT_SECONDS = 1.0
 STEPS_PER_SECOND = 200_000_000
 """The units of work for each second of the limit of a search. They take about 0.5 s on a Zen 4 core."""
 
-MOST_BUFFERS = 8192
-MOST_UNITS = 1 << 29
+MAX_BUFFERS = 8192
+MAX_UNITS = 1 << 29
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +149,8 @@ class _Part:
     def is_searchable(self, offsets: Mapping[int, int]) -> bool:
         """Whether the problem is small enough for the search."""
         padding = sum(b.alignment for b in self.buffers) // self.unit
-        small = _peak(self.buffers, offsets) // self.unit < MOST_UNITS
-        return small and sum(self.sizes) + padding < 2 * MOST_UNITS and len(self.buffers) <= MOST_BUFFERS
+        small = _peak(self.buffers, offsets) // self.unit < MAX_UNITS
+        return small and sum(self.sizes) + padding < 2 * MAX_UNITS and len(self.buffers) <= MAX_BUFFERS
 
     def search(self, offsets: Mapping[int, int], bound: int, steps: int, seconds: float) -> _Outcome:
         """Searches for a smaller peak. The search ends when the peak is at most `bound` bytes."""

@@ -23,7 +23,7 @@ from rushlight.memory.problem import Buffer, MemorySearch, Plan, PlanError, Prob
 CPU = (0, 0)
 """The type and index of the CPU as a device."""
 
-MOST_RETRIES = 200
+MAX_RETRIES = 200
 """The maximum number of buffers that the planner tries to move to cheaper memories."""
 
 _SHOWN = 5  # the number of buffers that an error message names
@@ -185,7 +185,7 @@ class _HierarchyPlanner:
             b for b in self.problem.buffers if b.size and self.chosen[b.id] is not self.allowed[b.id][0]
         ]
         movable.sort(key=lambda b: (-self._density(b) * b.size, b.lower, b.id))
-        for buffer in movable[:MOST_RETRIES]:
+        for buffer in movable[:MAX_RETRIES]:
             for memory in self.allowed[buffer.id]:
                 if memory is self.chosen[buffer.id]:
                     break

@@ -15,7 +15,7 @@ from typing import NamedTuple
 BEAM = 64
 """The maximum number of partial orders that are extended at the same time."""
 
-MOST_EXTENSIONS = 40_000
+MAX_EXTENSIONS = 40_000
 """The maximum number of partial orders that one call of `order_tasks` creates. This takes about 0.5 s."""
 
 
@@ -46,7 +46,7 @@ def order_tasks(tasks: Sequence[Task], sizes: Sequence[int], kept: Iterable[int]
     live = _LiveBytes(tasks, sizes, kept)
     peaks = live.peaks(order)
     least = max((live.need(task) for task in order), default=0)
-    budget = MOST_EXTENSIONS
+    budget = MAX_EXTENSIONS
     segments = sorted(_segments(tasks), key=lambda span: -max(peaks[span[0] : span[1]]))
     for begin, end in segments:
         top = max(peaks[begin:end])

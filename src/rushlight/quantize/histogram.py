@@ -68,18 +68,18 @@ class HistogramObserver(UniformQuantizationObserverBase):  # type: ignore[misc]
     def _bin_of(self, value: float) -> int:
         return math.floor(value * 2.0**-self._exponent)
 
-    def _extend_bins(self, low: float, high: float, least_exponent: int | None = None) -> None:
+    def _extend_bins(self, low: float, high: float, min_exponent: int | None = None) -> None:
         """Extends the bins to the values from `low` to `high`, and merges bins if there are too many.
 
-        The exponent of the new bins is at least `least_exponent`.
+        The exponent of the new bins is at least `min_exponent`.
         """
         before = self._exponent, self._first
         self.low, self.high = min(self.low, low), max(self.high, high)
         finest = max(self.high - self.low, 2.0**-12 * max(abs(self.low), abs(self.high)), 2.0**-90) / _BINS
         exponent = math.frexp(finest)[1]
         self._exponent = max(exponent, self._exponent) if self._counts.numel() else exponent
-        if least_exponent is not None:
-            self._exponent = max(self._exponent, least_exponent)
+        if min_exponent is not None:
+            self._exponent = max(self._exponent, min_exponent)
         while self._bin_of(self.high) - self._bin_of(self.low) >= _BINS:
             self._exponent += 1
         self._first = self._bin_of(self.low)

@@ -111,7 +111,7 @@ def weight(
     low: int | None = None,
     high: int | None = None,
     small_sums: bool = False,
-    least_scale: float = WEIGHT_EPS,
+    min_scale: float = WEIGHT_EPS,
 ) -> QuantizationSpec:
     """Returns the specification of weights: 8-bit or 4-bit integers, stored as int8.
 
@@ -124,7 +124,7 @@ def weight(
         high: the largest integer, or None for the default.
         small_sums: choose the scale of each channel with `SmallSumsPerChannelMinMaxObserver`, which limits
             the sums of neighbouring weights.
-        least_scale: the smallest scale.
+        min_scale: the smallest scale.
     """
     if bits not in (4, 8):
         raise ValueError(f"quantized weights have 4 or 8 bits, not {bits}")
@@ -141,11 +141,11 @@ def weight(
         moving = MovingAveragePerChannelMinMaxObserver if per_channel else MovingAverageMinMaxObserver
         constructor = (
             CheckedPerChannelMovingFakeQuantize if per_channel else CheckedMovingFakeQuantize
-        ).with_args(eps=least_scale, observer=moving)
+        ).with_args(eps=min_scale, observer=moving)
     else:
         channels = SmallSumsPerChannelMinMaxObserver if small_sums else CheckedPerChannelMinMaxObserver
         observer = channels if per_channel else CheckedMinMaxObserver
-        constructor = observer.with_args(eps=least_scale)
+        constructor = observer.with_args(eps=min_scale)
     return QuantizationSpec(
         dtype=torch.int8,
         quant_min=low,
@@ -390,7 +390,5 @@ def _symmetric(
             act.observer_or_fake_quant_ctr if is_qat else CheckedTorchaoHistogramObserver.with_args(eps=EPS)
         )
         observed = dataclasses.replace(act, observer_or_fake_quant_ctr=constructor)
-    weights = weight(
-        per_channel=is_per_channel, qat=is_qat, low=weight_qmin, high=weight_qmax, least_scale=EPS
-    )
+    weights = weight(per_channel=is_per_channel, qat=is_qat, low=weight_qmin, high=weight_qmax, min_scale=EPS)
     return QuantizationConfig(observed, None if is_dynamic else observed, weights, None, is_qat)

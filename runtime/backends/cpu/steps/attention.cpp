@@ -75,7 +75,7 @@ class AttentionStep final : public Step {
     depth_ = q.sizes[3];
     width_ = v.sizes[3];
     const int64_t rows = tiles_->gemm_rows;
-    together_ = std::clamp<int64_t>(kScoreFloats / (rows * score_step()), 1, AttentionTile::kMostRows / rows);
+    together_ = std::clamp<int64_t>(kScoreFloats / (rows * score_step()), 1, AttentionTile::kMaxRows / rows);
     return Error::Ok;
   }
 

@@ -102,8 +102,8 @@ class BottleneckStep final : public Step {
     if (residual_) residual_image_.data = residual_->floats();
     const int64_t height = out_image_.sizes[1], rows = out_image_.sizes[0] * height;
     const int64_t workers = work() / 2 < kSerialWork ? 1 : run.workers;
-    Error errors[kMostErrors] = {};
-    for_workers(run.context, std::min<int64_t>(workers, kMostErrors), rows,
+    Error errors[kMaxErrors] = {};
+    for_workers(run.context, std::min<int64_t>(workers, kMaxErrors), rows,
                 [&](int64_t worker, int64_t begin, int64_t end) {
                   float* scratch = run.scratch + worker * worker_floats();
                   for (int64_t i = begin; i < end && errors[worker] == Error::Ok;) {
@@ -126,7 +126,7 @@ class BottleneckStep final : public Step {
   }
 
  private:
-  static constexpr int64_t kMostErrors = 64;
+  static constexpr int64_t kMaxErrors = 64;
 
   static void bind_convolution(Binder& binder, const schema::BottleneckConvolution& part, Operand weight, Operand bias,
                                microkernels::PackedConvolution& c) {

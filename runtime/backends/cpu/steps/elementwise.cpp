@@ -13,9 +13,9 @@ namespace {
 constexpr int64_t kBlock = 512;
 constexpr int64_t kShortRow = 32;  // rows with more floats are not copied in order to join them
 constexpr int64_t kWideRow = 8;    // rows with fewer floats are copied column by column
-constexpr int64_t kMostOperands = kMostViews - 1;
-constexpr int64_t kMostRegisters = 24;
-constexpr int64_t kMostInstructions = 64;
+constexpr int64_t kMaxOperands = kMaxViews - 1;
+constexpr int64_t kMaxRegisters = 24;
+constexpr int64_t kMaxInstructions = 64;
 
 struct Instruction {
   bool is_binary;
@@ -31,12 +31,12 @@ class ElementwiseStep final : public Step {
     operands_ = op.inputs().size();
     registers_ = op.registers();
     count_ = op.code().size();
-    RL_REQUIRE(count_ >= 1 && count_ <= kMostInstructions && operands_ >= 1 && operands_ <= kMostOperands &&
-                   operands_ <= registers_ && registers_ <= kMostRegisters,
+    RL_REQUIRE(count_ >= 1 && count_ <= kMaxInstructions && operands_ >= 1 && operands_ <= kMaxOperands &&
+                   operands_ <= registers_ && registers_ <= kMaxRegisters,
                InvalidProgram,
                "an elementwise chain has unsupported sizes: %lld instructions, %lld inputs, %lld registers",
                static_cast<long long>(count_), static_cast<long long>(operands_), static_cast<long long>(registers_));
-    bool is_set[kMostRegisters] = {};
+    bool is_set[kMaxRegisters] = {};
     for (int64_t i = 0; i < operands_; ++i) is_set[i] = true;
     code_ = binder.array<Instruction>(static_cast<size_t>(count_));
     RL_TRY(binder.error());
@@ -83,7 +83,7 @@ class ElementwiseStep final : public Step {
     const int64_t workers = views_[0]->numel() * count_ < kSerialWork / 2 ? 1 : run.workers;
     for_workers(run.context, workers, loops_.outer() * blocks, [&](int64_t worker, int64_t begin, int64_t end) {
       float* scratch = run.scratch + worker * worker_floats();
-      const float* repeated[kMostOperands] = {};
+      const float* repeated[kMaxOperands] = {};
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % blocks * block_;
         block(i / blocks, first, std::min(block_, inner - first), repeated, scratch);
@@ -123,8 +123,8 @@ class ElementwiseStep final : public Step {
   }
 
   void block(int64_t row, int64_t first, int64_t n, const float** repeated, float* scratch) const {
-    const float* at[kMostRegisters];
-    int64_t step[kMostRegisters];
+    const float* at[kMaxRegisters];
+    int64_t step[kMaxRegisters];
     for (int64_t i = 0; i < operands_; ++i) {
       const int view = static_cast<int>(i + 1);
       step[i] = loops_.inner_stride(view);
@@ -198,12 +198,12 @@ class ElementwiseStep final : public Step {
   int64_t operands_ = 0, registers_ = 0, count_ = 0;
   int64_t period_ = 0;  // floats per row, if rows are joined
   int64_t block_ = kBlock;
-  bool is_buffered_[kMostViews] = {};
-  int64_t element_step_[kMostViews] = {};  // of rows in buffers
-  int64_t row_step_[kMostViews] = {};
+  bool is_buffered_[kMaxViews] = {};
+  int64_t element_step_[kMaxViews] = {};  // of rows in buffers
+  int64_t row_step_[kMaxViews] = {};
   Instruction* code_ = nullptr;
   const microkernels::F32Microkernels* tiles_ = nullptr;
-  const View* views_[kMostViews] = {};
+  const View* views_[kMaxViews] = {};
   Loops loops_;
 };
 

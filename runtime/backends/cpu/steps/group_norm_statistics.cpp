@@ -9,8 +9,8 @@ namespace rushlight::cpu {
 
 namespace {
 
-constexpr int64_t kMostChunks = 16;        // chunks of an image's pixels, for any number of workers
-constexpr int64_t kLeastChunk = 1 << 13;   // floats
+constexpr int64_t kMaxChunks = 16;         // chunks of an image's pixels, for any number of workers
+constexpr int64_t kMinChunk = 1 << 13;     // floats
 constexpr int64_t kBlockFloats = 1 << 12;  // pixels of a block, which is read twice
 
 class GroupNormStatisticsStep final : public Step {
@@ -44,7 +44,7 @@ class GroupNormStatisticsStep final : public Step {
                  InvalidProgram, "the shapes of the results of a group normalization do not match its input");
     }
     pixels_ = in_.sizes[1] * in_.sizes[2];
-    chunks_ = std::clamp<int64_t>(pixels_ * channels_ / kLeastChunk, 1, std::clamp<int64_t>(pixels_, 1, kMostChunks));
+    chunks_ = std::clamp<int64_t>(pixels_ * channels_ / kMinChunk, 1, std::clamp<int64_t>(pixels_, 1, kMaxChunks));
     return Error::Ok;
   }
 

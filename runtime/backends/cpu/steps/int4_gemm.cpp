@@ -5,9 +5,9 @@ namespace rushlight::cpu {
 
 namespace {
 
-constexpr int64_t kBlock = 32;     // numbers of a row that a tile processes at a time
-constexpr int64_t kColumns = 16;   // columns of one task
-constexpr int64_t kMostRows = 48;  // rows that are computed at a time
+constexpr int64_t kBlock = 32;    // numbers of a row that a tile processes at a time
+constexpr int64_t kColumns = 16;  // columns of one task
+constexpr int64_t kMaxRows = 48;  // rows that are computed at a time
 
 class Int4GemmStep final : public Step {
  public:
@@ -72,7 +72,7 @@ class Int4GemmStep final : public Step {
   int64_t work() const override { return 2 * rows_ * depth_ * columns_; }
 
  private:
-  static constexpr int64_t kWorkerFloats = kMostRows * kColumns;
+  static constexpr int64_t kWorkerFloats = kMaxRows * kColumns;
 
   int64_t groups() const { return depth_ / group_; }
   int64_t lhs_floats() const { return round_up(rows_ * depth_, 64) / 4; }
@@ -87,8 +87,8 @@ class Int4GemmStep final : public Step {
     d.scales = scales_ + column * groups(), d.scale_stride = groups();
     d.groups = groups(), d.group = group_;
     d.sums = sums, d.sums_stride = kColumns;
-    for (int64_t row = 0; row < rows_; row += kMostRows) {
-      const int64_t rows = std::min(kMostRows, rows_ - row);
+    for (int64_t row = 0; row < rows_; row += kMaxRows) {
+      const int64_t rows = std::min(kMaxRows, rows_ - row);
       d.lhs = left + row * depth_;
       t.int4_dots(rows, n, d);
       for (int64_t i = 0; i < rows; ++i) finish(row + i, column, n, sums + i * kColumns, t.int4_offset);

@@ -18,7 +18,7 @@ class Int8DepthwiseConv2dStep final : public Step {
     in_ = binder.input_of(op.input(), ScalarType::Char);
     out_ = binder.output_of(op.output(), ScalarType::Char);
     RL_TRY(binder.error());
-    RL_REQUIRE(binder.is_arena(op.input()) && in_->rank == 4 && c.taps() <= PackedInt8Depthwise::kMostTaps,
+    RL_REQUIRE(binder.is_arena(op.input()) && in_->rank == 4 && c.taps() <= PackedInt8Depthwise::kMaxTaps,
                InvalidProgram, "the shapes or strides of the operands of an int8 depthwise convolution do not match");
     c.channels = in_->sizes[3];
     const int8_t* const filters = binder.bytes(op.weight(), c.taps() * c.channels);

@@ -20,7 +20,7 @@ class Int8GroupedConv2dStep final : public Step {
     out_ = binder.output_of(op.output(), ScalarType::Char);
     RL_TRY(binder.error());
     RL_REQUIRE(in_->rank == 4 && (c.size == 4 || c.size == 8 || c.size == 16) && in_->sizes[3] % c.size == 0 &&
-                   c.window.taps() <= PackedInt8Groups::kMostTaps,
+                   c.window.taps() <= PackedInt8Groups::kMaxTaps,
                InvalidProgram, "an int8 convolution does not support groups of %lld channels or %lld taps",
                static_cast<long long>(c.size), static_cast<long long>(c.window.taps()));
     c.channels = in_->sizes[3];

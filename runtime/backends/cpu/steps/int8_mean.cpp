@@ -19,7 +19,7 @@ class Int8MeanStep final : public Step {
 
   Error prepare() override {
     RL_REQUIRE(in_->rank == 3 && out_->rank == 2 && in_->sizes[0] == out_->sizes[0] &&
-                   in_->sizes[2] == out_->sizes[1] && in_->sizes[1] <= microkernels::Int8Mean::kMostCount &&
+                   in_->sizes[2] == out_->sizes[1] && in_->sizes[1] <= microkernels::Int8Mean::kMaxCount &&
                    is_dense(*in_) && is_dense(*out_),
                InvalidProgram, "the shapes or strides of the operands of an int8 mean do not match");
     mean_.outer = in_->sizes[0], mean_.count = in_->sizes[1], mean_.channels = in_->sizes[2];

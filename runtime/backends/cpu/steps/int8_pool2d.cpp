@@ -20,7 +20,7 @@ class Int8Pool2dStep final : public Step {
     in_ = binder.input_of(op.input(), ScalarType::Char);
     out_ = binder.output_of(op.output(), ScalarType::Char);
     RL_TRY(binder.error());
-    RL_REQUIRE(pool_.taps() <= microkernels::Int8Pool2d::kMostTaps, InvalidProgram,
+    RL_REQUIRE(pool_.taps() <= microkernels::Int8Pool2d::kMaxTaps, InvalidProgram,
                "the window of an int8 pooling is too large");
     return Error::Ok;
   }

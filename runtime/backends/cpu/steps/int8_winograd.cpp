@@ -11,10 +11,10 @@ namespace {
 
 constexpr int64_t kColumns = 64;             // output channels whose products are stored at a time
 constexpr int64_t kInputBytes = 320 * 1024;  // bytes of transformed input that are stored at a time
-constexpr int64_t kMostTiles = 28;           // maximum number of output tiles that are stored at a time
-constexpr int64_t kMostRun = 4;  // maximum number of adjacent tiles that are transformed to outputs at a time
-constexpr int kMostPoints = 36, kMostSide = 4;
-constexpr int64_t kLineStep = kMostRun * kMostSide * kColumns;
+constexpr int64_t kMaxTiles = 28;            // maximum number of output tiles that are stored at a time
+constexpr int64_t kMaxRun = 4;  // maximum number of adjacent tiles that are transformed to outputs at a time
+constexpr int kMaxPoints = 36, kMaxSide = 4;
+constexpr int64_t kLineStep = kMaxRun * kMaxSide * kColumns;
 
 class Int8WinogradStep final : public Step {
  public:
@@ -37,7 +37,7 @@ class Int8WinogradStep final : public Step {
     multipliers_ = binder.constant(op.multiplier(), outputs_);
     RL_TRY(binder.error());
     const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
-    if (microkernels::largest_magnitude(t, weights, outputs_, channels_) > microkernels::most_winograd_magnitude(m))
+    if (microkernels::largest_magnitude(t, weights, outputs_, channels_) > microkernels::max_winograd_magnitude(m))
       m_ = 0;
     if (m_ == 0) return Error::Ok;
     filters_ = binder.array<int16_t>(
@@ -62,7 +62,7 @@ class Int8WinogradStep final : public Step {
     tile_rows_ = divide_up(out_->sizes[1], m_);
     tile_columns_ = divide_up(out_->sizes[2], m_);
     count_ = out_->sizes[0] * tile_rows_ * tile_columns_;
-    most_ = std::clamp<int64_t>(kInputBytes / (points() * row_step() * 2), 1, kMostTiles);
+    most_ = std::clamp<int64_t>(kInputBytes / (points() * row_step() * 2), 1, kMaxTiles);
     most_ = std::max<int64_t>(1, std::min(most_, count_));
     return Error::Ok;
   }
@@ -130,13 +130,13 @@ class Int8WinogradStep final : public Step {
   int64_t input_floats() const { return round_up(points() * most_ * row_step() / 2, 16); }
   int64_t sums_step() const { return most_ * kColumns + 16; }
   // Sums of all points, followed by the sums of the output pixels of a tile.
-  int64_t sums_floats() const { return points() * sums_step() + kMostSide * kLineStep; }
+  int64_t sums_floats() const { return points() * sums_step() + kMaxSide * kLineStep; }
 
   void transform(int64_t tile, int16_t* to) const {
     const Place at = place(tile);
     const int64_t height = in_->sizes[1], width = in_->sizes[2];
     const int8_t* const image = static_cast<const int8_t*>(in_->data) + at.image * height * width * channels_;
-    const int8_t* pixels[kMostPoints];
+    const int8_t* pixels[kMaxPoints];
     const int8_t** to_pixel = pixels;
     for (int64_t y = at.line - pad_h_; y < at.line - pad_h_ + m_ + 2; ++y) {
       for (int64_t x = at.column - pad_w_; x < at.column - pad_w_ + m_ + 2; ++x) {
@@ -173,7 +173,7 @@ class Int8WinogradStep final : public Step {
       }
     }
     for (int64_t i = 0, run; i < count; i += run) {
-      run = std::min({count - i, kMostRun, tile_columns_ - (first + i) % tile_columns_});
+      run = std::min({count - i, kMaxRun, tile_columns_ - (first + i) % tile_columns_});
       finish(first + i, run, first_column, columns, sums + i * kColumns, sums + points() * sums_step());
     }
   }

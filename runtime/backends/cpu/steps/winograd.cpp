@@ -7,7 +7,7 @@ namespace {
 
 // The number of 16-bit weights that are converted to float32 and transformed at a time.
 constexpr int64_t kPiece = 256;
-constexpr int64_t kMostPoints = 36;
+constexpr int64_t kMaxPoints = 36;
 
 class WinogradStep final : public Step {
  public:
@@ -29,7 +29,7 @@ class WinogradStep final : public Step {
     if (op.transforms_weight()) {
       c.weights = transformed(op, binder);
     } else {
-      int64_t terms[kMostPoints];
+      int64_t terms[kMaxPoints];
       for (int64_t i = 0; i < c.points(); ++i) terms[i] = c.terms(i);
       c.weights = binder.packed(op.weight(), c.points(), c.channels, c.outputs, terms, c.groups);
     }

@@ -60,7 +60,7 @@ static void attention_gemm_of(int rows, const AttentionGemm& t, std::integer_seq
 // Multiplies all rows, which have t.k numbers each, by columns [0, columns) of a packed matrix [depth, n].
 static void attention_gemms(int64_t rows, AttentionGemm t, int64_t columns, int64_t depth, int64_t n) {
   constexpr int64_t kPanel = kTileVectors * kWidth;
-  const int64_t most_tiles = (rows + kTileRows - 1) / kTileRows;
+  const int64_t max_tiles = (rows + kTileRows - 1) / kTileRows;
   const AttentionGemm first = t;
   for (int64_t j = 0; j < columns; j += kPanel) {
     const int64_t vectors = n - j >= kPanel ? kTileVectors : (n - j + kWidth - 1) / kWidth;
@@ -68,7 +68,7 @@ static void attention_gemms(int64_t rows, AttentionGemm t, int64_t columns, int6
     t.columns = first.columns - j;
     t.a = first.a, t.c = first.c + j, t.factors = first.factors;
     int count = 0;
-    for (int64_t i = 0, tiles = most_tiles; i < rows; i += count) {
+    for (int64_t i = 0, tiles = max_tiles; i < rows; i += count) {
       const int64_t left = rows - i, even = rounded_rows<kTileRows>((left + tiles - 1) / tiles);
       count = rows_in_table<kTileRows>(static_cast<int>(even < left ? even : left));
       if (tiles > 1) --tiles;
@@ -175,7 +175,7 @@ template <int Masks>
 static void attention_shares(const AttentionTile& t, int64_t seen, float* shares) {
   const auto own = [&](int64_t i) { return t.is_causal && t.seen + i < t.keys ? t.seen + i : seen; };
   AttentionMasks m = t.masks;
-  Floats sums[AttentionTile::kMostRows];
+  Floats sums[AttentionTile::kMaxRows];
   for (int64_t i = 0; i < t.rows; ++i) {
     shares[i] = mask_scores<Masks>(m, t.scores + i * t.score_step, own(i))[0];
     if constexpr (Masks >= 1) m.masks[0] += t.mask_steps[0];
@@ -195,7 +195,7 @@ static void attention(const AttentionTile& t) {
   attention_gemms(t.rows,
                   {t.queries, t.query_step, t.depth, t.packed_keys, nullptr, t.scores, t.score_step, t.score_step},
                   seen, t.depth, t.keys);
-  float shares[AttentionTile::kMostRows];
+  float shares[AttentionTile::kMaxRows];
   with_masks(t.masks, [&](auto masks) { attention_shares<decltype(masks)::value>(t, seen, shares); });
   attention_gemms(t.rows, {t.scores, t.score_step, seen, t.packed_values, shares, t.out, t.out_step, t.width}, t.width,
                   t.keys, t.width);

@@ -43,10 +43,10 @@ RL_INLINE void sum_group_tile(const Int8GroupLine& line, int64_t first) {
 // The last tile of a line may overlap the tile before it.
 template <bool Repeated>
 static void sum_group_pixels(const Int8GroupLine& line, int64_t pixels) {
-  constexpr int kMost = kIsCompact ? 4 : 8;
-  if (pixels >= kMost) {
-    for (int64_t i = 0; i < pixels; i += kMost) {
-      sum_group_tile<Repeated, kMost>(line, i + kMost <= pixels ? i : pixels - kMost);
+  constexpr int kMax = kIsCompact ? 4 : 8;
+  if (pixels >= kMax) {
+    for (int64_t i = 0; i < pixels; i += kMax) {
+      sum_group_tile<Repeated, kMax>(line, i + kMax <= pixels ? i : pixels - kMax);
     }
   } else if (!kIsCompact && pixels >= 4) {
     sum_group_tile<Repeated, 4>(line, 0);

@@ -66,7 +66,7 @@ RL_INLINE void butterfly_odd(const Complexes* x, int radix, const float* roots, 
 // If Radix is 0, the radix is FftPass::radix, which is odd.
 template <int Radix, bool Inverse = false>
 RL_INLINE void fft_pass_of(const FftPass& pass, const float* in, float* out) {
-  constexpr int kMost = Radix > 0 ? Radix : kMostFftRadix;
+  constexpr int kMax = Radix > 0 ? Radix : kMaxFftRadix;
   const int radix = Radix > 0 ? Radix : pass.radix;
   const int64_t row = 2 * kWidth, from_step = pass.stride * pass.parts * row, to_step = pass.stride * row;
   for (int64_t p = 0; p < pass.parts; ++p) {
@@ -74,7 +74,7 @@ RL_INLINE void fft_pass_of(const FftPass& pass, const float* in, float* out) {
     for (int64_t q = 0; q < pass.stride; ++q) {
       const float* const from = in + (q + pass.stride * p) * row;
       float* const to = out + (q + pass.stride * radix * p) * row;
-      Complexes x[kMost];
+      Complexes x[kMax];
       x[0] = load_complexes(from);
       for (int k = 1; k < radix; ++k) x[k] = load_complexes(from + k * from_step);
       const auto put = [&](int j, Complexes sum) {
@@ -86,7 +86,7 @@ RL_INLINE void fft_pass_of(const FftPass& pass, const float* in, float* out) {
       } else if constexpr (Radix == 4) {
         butterfly_4<Inverse>(x, put);
       } else {
-        butterfly_odd<kMost>(x, radix, pass.roots, put);
+        butterfly_odd<kMax>(x, radix, pass.roots, put);
       }
     }
   }

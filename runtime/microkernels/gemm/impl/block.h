@@ -21,11 +21,11 @@ RL_INLINE Ints load_ints(const uint32_t* p) { return *reinterpret_cast<const Una
 // precision.
 inline constexpr float kLargest = 1e17f, kSmallest = 1e-9f;
 // The smallest scale. Numbers that it rounds to 0 are below the precision of the largest number of a row.
-inline constexpr float kLeastScale = 1e-18f;
+inline constexpr float kMinScale = 1e-18f;
 
 // Rounding the numbers of a block increases the norm by at most half the square root of their count.
 inline constexpr float kNorm = static_cast<float>(kBlockNorm) - 10.0f;
-static_assert(2 * kMostBlockPairs < 4 * 10 * 10);
+static_assert(2 * kMaxBlockPairs < 4 * 10 * 10);
 
 RL_INLINE Floats magnitude(Floats x) { return as_floats(as_ints(x) & 0x7fffffff); }
 
@@ -58,7 +58,7 @@ static bool quantize(const float* x, int64_t k, int64_t blocks, int64_t pairs, u
     float scale = block_most * (1.0f / 32767.0f);
     const float by_norm = std::sqrt(block_squares) * (1.0f / kNorm);
     scale = by_norm > scale ? by_norm : scale;
-    scale = scale > kLeastScale ? scale : kLeastScale;
+    scale = scale > kMinScale ? scale : kMinScale;
     scales[block] = scale;
     const Floats factor = splat(1.0f / scale);
     uint32_t* const block_to = to + block * pairs;

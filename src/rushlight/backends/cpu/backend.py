@@ -148,7 +148,7 @@ def _add_input(lowering: QuantizedLowering, builder: Builder, node: Node) -> Non
     if fake is None:
         value = meta.find_val(node)
         if isinstance(value, torch.SymInt):
-            builder.add_int(lowering.symbols.note(value))
+            builder.add_int(lowering.symbols.register(value))
         else:
             builder.add_argument(None)
         return
@@ -158,7 +158,7 @@ def _add_input(lowering: QuantizedLowering, builder: Builder, node: Node) -> Non
 
 
 def _argument(lowering: QuantizedLowering, fake: torch.Tensor, index: int) -> Tensor:
-    sizes = tuple(lowering.symbols.note(size) for size in fake.shape)
+    sizes = tuple(lowering.symbols.register(size) for size in fake.shape)
     order = with_known_layout(TensorSpec.from_tensor(fake)).dim_order
     storage = Storage(1, fake.dtype, StorageKind.ARGUMENT, index)
     for size in sizes:

@@ -12,9 +12,9 @@ from rushlight.backends.cpu.lower.nodes import tensors_of
 from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import aten_op
 
-MOST_ELEMENTS = 1 << 18
+MAX_ELEMENTS = 1 << 18
 """The maximum number of elements of a stored result that is larger than its inputs."""
-MOST_COMPUTED = 1 << 25
+MAX_COMPUTED = 1 << 25
 """The maximum number of elements of a result that is computed, but not stored."""
 
 
@@ -78,7 +78,7 @@ def _is_computable(node: Node) -> bool:
     values = tensors_of(node)
     if not values or not all(isinstance(size, int) for value in values for size in value.shape):
         return False
-    if sum(value.numel() for value in values) > MOST_COMPUTED:
+    if sum(value.numel() for value in values) > MAX_COMPUTED:
         return False
     if node.target is operator.getitem:
         return True
@@ -89,4 +89,4 @@ def _is_computable(node: Node) -> bool:
 def _may_be_stored(node: Node) -> bool:
     """Returns whether the results of a node may be in the file."""
     most = max((t.numel() for source in node.all_input_nodes for t in tensors_of(source)), default=0)
-    return all(value.numel() <= max(MOST_ELEMENTS, most) for value in tensors_of(node))
+    return all(value.numel() <= max(MAX_ELEMENTS, most) for value in tensors_of(node))

@@ -36,7 +36,7 @@ from rushlight.ir.errors import CompileError
 from rushlight.ir.quantization import QuantizedWeight, QuantParams
 
 NO_HANDLE = 65535
-MOST_BIAS = 2.0**30  # the largest quantized bias; the sum of products and bias must fit int32
+MAX_BIAS = 2.0**30  # the largest quantized bias; the sum of products and bias must fit int32
 TO_NHWC = CHANNELS_LAST
 TO_NCHW = (0, 3, 1, 2)
 DATATYPES = {
@@ -263,7 +263,7 @@ class GraphBuilder:
         """
         params = dequantize_params(source)
         if params is not None and isinstance(bias, Node):
-            least = (self.context.constant(bias).double().abs() / (params.scale * MOST_BIAS)).float()
+            least = (self.context.constant(bias).double().abs() / (params.scale * MAX_BIAS)).float()
             old = stored.scale
             if not isinstance(old, torch.Tensor):
                 new = max(old, float(least.max()))

@@ -36,7 +36,7 @@ from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import argument, aten_op, is_op
 
 aten = torch.ops.aten
-MOST_WINDOW_ROWS = 256  # the maximum height of the window of a grouped convolution
+MAX_WINDOW_ROWS = 256  # the maximum height of the window of a grouped convolution
 FEW_CHANNELS = 8  # with fewer channels, the step reads inputs with any strides
 
 
@@ -355,7 +355,7 @@ def check_convolution(node: Node, constants: Constants) -> str | None:
         return check_volume_convolution(node)
     if transposed:
         return check_transposed(node, [int(d) for d in dilation])  # type: ignore[union-attr, arg-type]
-    if groups != 1 and window is not None and window.dim() == 4 and window.shape[2] > MOST_WINDOW_ROWS:
+    if groups != 1 and window is not None and window.dim() == 4 and window.shape[2] > MAX_WINDOW_ROWS:
         return f"it is grouped and its window has {window.shape[2]} rows"
     return None
 

@@ -17,7 +17,7 @@ from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import aten_op, is_op
 from rushlight.ir.quantization import QuantParams, dequantize_params, quantize_params
 
-MOST_NODES = 32
+MAX_NODES = 32
 aten = torch.ops.aten
 # Elementwise functions that torch does not tag as pointwise.
 _UNTAGGED = frozenset({aten.hardswish.default})
@@ -85,7 +85,7 @@ def _function_of(result: Node, constants: Constants, places: dict[Node, int]) ->
         elif is_dequantized(node):
             key = (node.args[0], dequantize_params(node)) if dequantize_params(node) is not None else node
             sources.setdefault(key, node)
-        elif _is_elementwise(node) and len(nodes) < MOST_NODES:
+        elif _is_elementwise(node) and len(nodes) < MAX_NODES:
             nodes.add(node)
             stack += node.all_input_nodes
         else:

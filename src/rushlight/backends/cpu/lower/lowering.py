@@ -26,8 +26,8 @@ from rushlight.backends.cpu.plan.tensor import (
 )
 from rushlight.ir import meta
 
-MOST_OPERANDS = 8  # the maximum number of inputs of an elementwise chain
-MOST_INSTRUCTIONS = 24  # the maximum number of operators of an elementwise chain
+MAX_OPERANDS = 8  # the maximum number of inputs of an elementwise chain
+MAX_INSTRUCTIONS = 24  # the maximum number of operators of an elementwise chain
 
 
 class Lowering:
@@ -100,7 +100,7 @@ class Lowering:
         """Returns the sizes of a node's tensor."""
         fake = meta.get_tensor(node)
         assert fake is not None
-        return tuple(self.symbols.note(size) for size in fake.shape)
+        return tuple(self.symbols.register(size) for size in fake.shape)
 
     # ---- New tensors and steps ----
 
@@ -272,8 +272,8 @@ class ChainBuilder:
             and chain.output.has_layout_of(tensor)
             and tensor.rank == len(self._sizes)
             and all(same(a, b) for a, b in zip(tensor.sizes, self._sizes, strict=True))
-            and len(self.operands) + len(chain.inputs) + 2 <= MOST_OPERANDS
-            and len(self.code) + len(chain.code) + 4 <= MOST_INSTRUCTIONS
+            and len(self.operands) + len(chain.inputs) + 2 <= MAX_OPERANDS
+            and len(self.code) + len(chain.code) + 4 <= MAX_INSTRUCTIONS
         ):
             lowering.drop(step)
             self._nodes += step.nodes

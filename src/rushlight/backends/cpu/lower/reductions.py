@@ -46,7 +46,7 @@ def reduce(lowering: Lowering, node: Node) -> None:
     x = lowering.tensor(node.args[0])
     out = _reduced(lowering, node, x, REDUCTIONS[aten_op(node.target)])  # type: ignore[index]
     value = tensors_of(node)[0]
-    result = out.reshape(tuple(lowering.symbols.note(size) for size in value.shape))
+    result = out.reshape(tuple(lowering.symbols.register(size) for size in value.shape))
     assert result is not None
     if operation(node) in (aten.max.dim, aten.min.dim):
         lowering.set_items(node, [result])
@@ -100,7 +100,7 @@ def variance(lowering: Lowering, node: Node) -> None:
     chain.finish()
     results = []
     for value, tensor in zip(tensors_of(node), (lowering.tensor(node), mean), strict=False):
-        result = tensor.reshape(tuple(lowering.symbols.note(size) for size in value.shape))
+        result = tensor.reshape(tuple(lowering.symbols.register(size) for size in value.shape))
         assert result is not None
         results.append(result)
     if is_op(node, aten.var_mean.correction):

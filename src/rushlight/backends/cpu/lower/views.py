@@ -84,7 +84,7 @@ def start_of(lowering: Lowering, start: Any, size: Size) -> Size:
     if start is None:
         return 0
     if isinstance(start, Node):
-        return lowering.symbols.note(meta.get_val(start))
+        return lowering.symbols.register(meta.get_val(start))
     if isinstance(size, int):
         return min(max(start + size if start < 0 else start, 0), size)
     return start if start >= 0 else size + start

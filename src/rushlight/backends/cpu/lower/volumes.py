@@ -19,7 +19,7 @@ from rushlight.backends.cpu.lower.transposed import (
     padded_frames,
     transposed_volume_convolution,
 )
-from rushlight.backends.cpu.plan.node import LEAST_PIECE, MOST_SOURCES, Convolution, make_window
+from rushlight.backends.cpu.plan.node import MAX_SOURCES, MIN_PIECE, Convolution, make_window
 from rushlight.backends.cpu.plan.sizes import product, same
 from rushlight.backends.cpu.plan.tables import BinaryFunction, Pool2d, Pooling
 from rushlight.backends.cpu.plan.tensor import Tensor
@@ -30,7 +30,7 @@ from rushlight.ir.edge_ops import argument
 aten = torch.ops.aten
 
 _LAST = (0, 2, 3, 4, 1)  # the dimensions of a channels-last volume in memory order
-MOST_GROUPED_FRAMES = 7
+MAX_GROUPED_FRAMES = 7
 """The maximum depth of the window of a grouped convolution; one chain adds the results of all frames."""
 
 Triple = tuple[int, int, int]
@@ -191,7 +191,7 @@ def _volumes_by_tap(
 def _sources(lowering: Lowering, volumes: list[Tensor], node: Node) -> list[Tensor]:
     """Returns volumes of one shape as images with consecutive channels, either as views or as one copy."""
     n, c, d, h, w = volumes[0].sizes
-    if same(n, 1) and len(volumes) <= MOST_SOURCES and isinstance(c, int) and c >= LEAST_PIECE:
+    if same(n, 1) and len(volumes) <= MAX_SOURCES and isinstance(c, int) and c >= MIN_PIECE:
         volumes = [lowering.with_inner(volume, 1, node) for volume in volumes]
         return [volume.permute(_LAST).without(0) for volume in volumes]
     joined = lowering.new((n, c * len(volumes), d, h, w), _LAST, volumes[0].dtype)
@@ -277,7 +277,7 @@ def check_volume_convolution(node: Node) -> str | None:
         return check_transposed(node, list(triple(node.args[5]))) or (
             None if groups == 1 else "it is transposed and grouped, and its input is a volume"
         )
-    if groups != 1 and window is not None and window.shape[2] > MOST_GROUPED_FRAMES:
+    if groups != 1 and window is not None and window.shape[2] > MAX_GROUPED_FRAMES:
         return f"it is grouped and its window has {window.shape[2]} frames"
     return None
 

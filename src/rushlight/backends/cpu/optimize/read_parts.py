@@ -13,7 +13,7 @@ and a convolution reads the result of 128 channels. All images are [n, h, w, c] 
 The offset of a target is its first channel in the result. a begins at channel 0, and b at channel 48, where a
 ends. Therefore the convolution gets the operands input=a and more=[b], and both copies are removed. It
 multiplies gcd(48, 80) = 16 channels at a time, so that a product never has channels of both images. Images of
-3 and 5 channels, as in place_concatenations.py, stay concatenated, because products of fewer than LEAST_PIECE
+3 and 5 channels, as in place_concatenations.py, stay concatenated, because products of fewer than MIN_PIECE
 channels are slow.
 """
 
@@ -23,7 +23,7 @@ from dataclasses import replace
 from math import gcd
 
 from rushlight.backends.cpu.plan.aliases import Accesses
-from rushlight.backends.cpu.plan.node import LEAST_PIECE, MOST_SOURCES, Convolution, PlanNode
+from rushlight.backends.cpu.plan.node import MAX_SOURCES, MIN_PIECE, Convolution, PlanNode
 from rushlight.backends.cpu.plan.sizes import product, same
 from rushlight.backends.cpu.plan.tables import Copy, StorageKind
 from rushlight.backends.cpu.plan.tensor import Storage, Tensor
@@ -42,7 +42,7 @@ def read_parts(steps: list[PlanNode]) -> list[PlanNode]:
     accesses = Accesses(steps)
     for storage in accesses.storages():
         copies, readers = accesses.writers(storage), accesses.readers(storage)
-        if storage.kind is not StorageKind.ARENA or not 1 < len(copies) <= MOST_SOURCES or not readers:
+        if storage.kind is not StorageKind.ARENA or not 1 < len(copies) <= MAX_SOURCES or not readers:
             continue
         if any(step.of(Copy) is None for step in copies):
             continue
@@ -86,7 +86,7 @@ def _sources(step: PlanNode, storage: Storage, copies: list[PlanNode]) -> list[T
             return None
         channel, piece = channel + count, gcd(piece, count)
         sources.append(part)
-    return sources if same(channel, image.sizes[-1]) and piece >= LEAST_PIECE else None
+    return sources if same(channel, image.sizes[-1]) and piece >= MIN_PIECE else None
 
 
 def _part(image: Tensor, source: Tensor, target: Tensor) -> Tensor | None:

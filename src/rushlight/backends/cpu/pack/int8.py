@@ -7,7 +7,7 @@ import torch
 from rushlight.backends.cpu.plan.tables import Int8Packing
 from rushlight.backends.cpu.target import Target
 
-MOST_PAIR = 128
+MAX_PAIR = 128
 """The largest absolute sum of a pair of weights for which the sum of its products with uint8 fits int16."""
 
 
@@ -27,7 +27,7 @@ def int8_packing(
     if target.small_pair_group and not is_winograd:
         columns = int8_columns(weight, groups).flatten(0, 1).to(torch.int16)
         sums = columns[:, 0 : columns.shape[1] // 2 * 2].unflatten(1, (-1, 2)).sum(2)
-        if sums.numel() == 0 or int(sums.abs().max()) <= MOST_PAIR:
+        if sums.numel() == 0 or int(sums.abs().max()) <= MAX_PAIR:
             group = target.small_pair_group
     return Int8Packing(lanes=target.int8_lanes, panel=2 * target.int8_lanes, group=group)
 

@@ -74,9 +74,9 @@ def nodes_of(parts: Iterable[PlanNode]) -> list[Node]:
 # ---- Operations whose algorithm or registers are selected by optimize/pipeline.py ----
 
 
-MOST_SOURCES = 8
-"""The maximum number of inputs of a convolution with several inputs; Sources::kMost in the runtime."""
-LEAST_PIECE = 16
+MAX_SOURCES = 8
+"""The maximum number of inputs of a convolution with several inputs; Sources::kMax in the runtime."""
+MIN_PIECE = 16
 """The minimum number of channels of each of several inputs; products of fewer channels are slower."""
 
 

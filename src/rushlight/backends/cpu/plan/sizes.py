@@ -122,7 +122,7 @@ class Symbols:
     def __init__(self) -> None:
         self._bounds: dict[sympy.Symbol, tuple[int, int]] = {}
 
-    def note(self, value: int | torch.SymInt) -> Size:
+    def register(self, value: int | torch.SymInt) -> Size:
         """Registers the symbols of a size, and returns the size as an integer or an expression.
 
         Raises:
@@ -167,7 +167,7 @@ def is_bounded(value: int | torch.SymInt) -> bool:
     if isinstance(value, int):
         return True
     try:
-        Symbols().note(value)
+        Symbols().register(value)
     except UnsupportedSize:
         return False
     return bounds(value)[1] is not None

@@ -52,7 +52,7 @@ function elementsOf(scope, method) {
   });
   for (const side of ["in", "out"]) {
     const all = [...outside[side].entries()];
-    const kept = all.length > MOST_OUTSIDE ? all.slice(0, MOST_OUTSIDE - 1) : all;
+    const kept = all.length > MAX_OUTSIDE ? all.slice(0, MAX_OUTSIDE - 1) : all;
     kept.forEach(([leaf, ends]) => addOutside(side, `${side}${leaf}`, short(method.nodes[leaf].name), ends, { leaf }));
     if (kept.length < all.length) {
       const ends = new Set(all.slice(kept.length).flatMap(([, found]) => [...found]));

@@ -22,7 +22,7 @@ function showOperators() {
     const key = sort[1];
     found = found.sort(([a], [b]) => (sort[2] ? key(b) - key(a) : String(key(a)).localeCompare(String(key(b)))));
   }
-  $("shown").textContent = found.length > MOST_ROWS ? `${MOST_ROWS} of ${found.length} operators` : counted(found.length, "operator");
+  $("shown").textContent = found.length > MAX_ROWS ? `${MAX_ROWS} of ${found.length} operators` : counted(found.length, "operator");
   const head = element("thead"), body = element("tbody"), line = element("tr");
   for (const [name, , format] of columns) {
     const cell = element("th", name, format ? "number" : "");
@@ -30,7 +30,7 @@ function showOperators() {
     line.append(cell);
   }
   head.append(line);
-  for (const [node, index] of found.slice(0, MOST_ROWS)) {
+  for (const [node, index] of found.slice(0, MAX_ROWS)) {
     const row = element("tr");
     for (const [name, key, format] of columns) {
       const cell = element("td", undefined, format ? "number" : "");
@@ -183,7 +183,7 @@ function showPartition() {
   const head = element("thead"), line = element("tr"), body = element("tbody");
   for (const name of ["runs on", "operator", "count", "module", "line", "reason"]) line.append(element("th", name, name === "count" ? "number" : ""));
   head.append(line);
-  for (const row of rows.slice(0, MOST_ROWS)) {
+  for (const row of rows.slice(0, MAX_ROWS)) {
     const cells = element("tr");
     for (const name of ["place", "operator", "count", "module", "line", "reason"]) {
       cells.append(element("td", String(row[name] === undefined ? "" : row[name]), name === "count" ? "number" : ""));

@@ -3,10 +3,10 @@
 // few dozen nodes, even for large programs. All text is inserted as text and never as HTML.
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const MOST_SHOWN = 44; // the maximum number of nodes in the graph, with the nodes of opened groups
-const MOST_CHILDREN = 60; // the maximum number of children of a group; larger groups are split into ranges of operators
-const MOST_OUTSIDE = 5; // the maximum number of neighbours outside of a group, on each side
-const MOST_ROWS = 300; // the maximum number of rows in a table
+const MAX_SHOWN = 44; // the maximum number of nodes in the graph, with the nodes of opened groups
+const MAX_CHILDREN = 60; // the maximum number of children of a group; larger groups are split into ranges of operators
+const MAX_OUTSIDE = 5; // the maximum number of neighbours outside of a group, on each side
+const MAX_ROWS = 300; // the maximum number of rows in a table
 
 const $ = (id) => document.getElementById(id);
 const state = { tab: "graph", method: 0, scope: null, arena: 0, sort: null };
@@ -110,9 +110,9 @@ function finishGroup(group, method) {
 }
 
 function splitGroup(group, method) {
-  if (group.children.length <= MOST_CHILDREN) return;
-  let size = MOST_CHILDREN;
-  while (size * MOST_CHILDREN < group.children.length) size *= MOST_CHILDREN;
+  if (group.children.length <= MAX_CHILDREN) return;
+  let size = MAX_CHILDREN;
+  while (size * MAX_CHILDREN < group.children.length) size *= MAX_CHILDREN;
   const all = group.children;
   group.children = [];
   for (let start = 0; start < all.length; start += size) {
@@ -143,7 +143,7 @@ function visibleOf(scope) {
     let best = -1;
     for (let i = 0; i < shown.length; i++) {
       const item = shown[i];
-      if (item.leaf !== undefined || shown.length - 1 + item.children.length > MOST_SHOWN) continue;
+      if (item.leaf !== undefined || shown.length - 1 + item.children.length > MAX_SHOWN) continue;
       if (best < 0 || item.leaves.length < shown[best].leaves.length) best = i;
     }
     if (best < 0) return shown;
