@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from models.catalog import INT8_FIELD, MODELS
+from models.catalog import INT8_FIELD, find
 from models.field import FIELD
 from rich.console import Console
 from rich.table import Table
@@ -40,9 +40,9 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--models",
         nargs="+",
         metavar="model",
-        help="networks of models.catalog or models.field, or groups of models.field "
-        f"({', '.join(dict.fromkeys(groups.values()))}); NAME@4 means batches of 4; "
-        "all of models.field by default",
+        help="networks of models.catalog or models.field, any network of timm as timm:NAME, or groups of "
+        f"models.field ({', '.join(dict.fromkeys(groups.values()))}); NAME@4 means batches of 4; "
+        "by default, all of models.field, or with --int8 those of models.catalog.INT8_FIELD",
     )
     parser.add_argument(
         "--systems",
@@ -81,14 +81,10 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     chosen: list[str] = []
     for given in options.models or (INT8_FIELD if options.int8 else FIELD):
         name, at, batch = given.partition("@")
-        members = (
-            [name] if name in MODELS or name in FIELD else [m for m, group in groups.items() if group == name]
-        )
+        members = [name] if find(name) is not None else [m for m, group in groups.items() if group == name]
         members = [member + at + batch for member in members]
         if not members or (at and not batch.isdecimal()):
-            parser.error(f"unknown network or group {given}; choose from {', '.join(FIELD)}")
-        if options.int8 and name not in INT8_FIELD:
-            parser.error(f"{given} is not measured in int8; these are: {', '.join(INT8_FIELD)}")
+            parser.error(f"unknown network or group {given}; choose from {', '.join(FIELD)}, or timm:NAME")
         chosen += members
     options.models = list(dict.fromkeys(chosen))
     return options

@@ -7,6 +7,7 @@ weights are trained on digits.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from torch import nn
 
 from models.common import image, import_torchvision
 from models.digits import COPIES, FIT, digits
-from models.field import FIELD
+from models.field import FIELD, images
 from models.trained import RECIPES, load_trained
 
 MODELS: dict[str, Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]] = {}
@@ -307,18 +308,39 @@ def _fill_constants(module: nn.Module) -> None:
                 nn.init.uniform_(parameter, 0.1, 0.3)
 
 
+def is_dynamic_in_int8(name: str) -> bool:
+    """Returns whether the int8 measurements of a network quantize activations at run time."""
+    return INT8_FIELD.get(name.partition("@")[0]) == "dynamic"
+
+
+def find(name: str) -> Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]] | None:
+    """Finds the function that builds a network and its example inputs.
+
+    Args:
+        name: a name in `MODELS` or `FIELD`, or "timm:NAME" for any image network of timm.
+    """
+    if name in MODELS:
+        return MODELS[name]
+    if name in FIELD:
+        return FIELD[name].build
+    kind, _, timm_name = name.partition(":")
+    return functools.partial(images.timm_network, timm_name) if kind == "timm" and timm_name else None
+
+
 def build(name: str, trained: bool = False) -> Case:
     """Builds a network in eval mode with its example inputs. The values are the same in every process.
 
     Args:
-        name: the name of a network, or a name with a batch: "resnet18@4" has four images.
+        name: the name of a network (see `find`), or a name with a batch: "resnet18@4" has four images.
         trained: use weights trained on digits instead of random weights, if the network has such weights.
     """
     network, _, batch = name.partition("@")
-    if network not in MODELS and network not in FIELD:
-        raise SystemExit(f"unknown model {network}; choose from {', '.join([*MODELS, *FIELD])}")
+    builder = find(network)
+    if builder is None:
+        choices = ", ".join([*MODELS, *FIELD])
+        raise SystemExit(f"unknown model {network}; choose from {choices}, or timm:NAME")
     torch.manual_seed(0)
-    module, inputs = MODELS[network]() if network in MODELS else FIELD[network].build()
+    module, inputs = builder()
     if batch and any(x.shape[:1] != (1,) for x in inputs):
         raise SystemExit(f"the batch of {network} cannot be changed: the first size of an input is not 1")
     if trained and name in RECIPES:

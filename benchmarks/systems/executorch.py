@@ -37,11 +37,11 @@ def _quantized(case: Case, exported: Any) -> tuple[Any, bool]:
         XNNPACKQuantizer,
         get_symmetric_quantization_config,
     )
-    from models.catalog import INT8_FIELD
+    from models.catalog import is_dynamic_in_int8
     from models.digits import CALIBRATION
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-    is_dynamic = INT8_FIELD[case.name] == "dynamic"
+    is_dynamic = is_dynamic_in_int8(case.name)
     config = get_symmetric_quantization_config(is_per_channel=True, is_dynamic=is_dynamic)
     prepared = prepare_pt2e(exported.module(), XNNPACKQuantizer().set_global(config))
     with torch.no_grad():

@@ -28,10 +28,10 @@ def write(case: Case, folder: Path, options: str) -> None:
 
 def _quantize(case: Case, path: Path) -> None:
     from ai_edge_quantizer import quantizer, recipe
-    from models.catalog import INT8_FIELD
+    from models.catalog import is_dynamic_in_int8
     from models.digits import CALIBRATION
 
-    if INT8_FIELD[case.name] == "dynamic":
+    if is_dynamic_in_int8(case.name):
         result = quantizer.Quantizer(str(path), recipe.dynamic_wi8_afp32()).quantize()
     else:
         static = quantizer.Quantizer(str(path), recipe.static_wi8_ai8())

@@ -29,14 +29,14 @@ def write(case: Case, folder: Path, options: str) -> None:
 
 
 def _quantize(case: Case, path: Path) -> None:
-    from models.catalog import INT8_FIELD
+    from models.catalog import is_dynamic_in_int8
     from models.digits import CALIBRATION
     from onnxruntime import quantization as q
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     prepared = path.with_name("prepared.onnx")
     quant_pre_process(path, prepared, skip_symbolic_shape=True)
-    if INT8_FIELD[case.name] == "dynamic":
+    if is_dynamic_in_int8(case.name):
         q.quantize_dynamic(prepared, path, per_channel=True, weight_type=q.QuantType.QInt8)
     else:
         import onnx

@@ -21,7 +21,7 @@ def write(case: Case, folder: Path, options: str) -> None:
     )
     if options == "int8":
         import nncf
-        from models.catalog import INT8_FIELD
+        from models.catalog import is_dynamic_in_int8
         from models.digits import CALIBRATION
 
         samples = [[x.numpy() for x in inputs] for inputs in case.samples(16, seed=CALIBRATION)]
@@ -30,7 +30,7 @@ def write(case: Case, folder: Path, options: str) -> None:
             nncf.Dataset(samples),
             subset_size=len(samples),
             preset=nncf.QuantizationPreset.PERFORMANCE,
-            model_type=nncf.ModelType.TRANSFORMER if INT8_FIELD[case.name] == "dynamic" else None,
+            model_type=nncf.ModelType.TRANSFORMER if is_dynamic_in_int8(case.name) else None,
         )
     openvino.save_model(model, folder / "model.xml", compress_to_fp16=False)
 

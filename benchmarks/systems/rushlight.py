@@ -37,7 +37,7 @@ def write(case: Case, folder: Path, options: str) -> None:
 
 def _quantized(case: Case, for_xnnpack: bool) -> Any:
     import torch
-    from models.catalog import INT8_FIELD
+    from models.catalog import is_dynamic_in_int8
     from models.digits import CALIBRATION
 
     from rushlight.backends.cpu.quantizer import CpuQuantizer
@@ -50,7 +50,7 @@ def _quantized(case: Case, for_xnnpack: bool) -> Any:
         weight_only_int8,
     )
 
-    dynamic = INT8_FIELD[case.name] == "dynamic"
+    dynamic = is_dynamic_in_int8(case.name)
     if for_xnnpack:
         quantizer: Any = XNNPACKQuantizer().set_global(
             get_symmetric_quantization_config(is_per_channel=True, is_dynamic=dynamic)

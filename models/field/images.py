@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -95,20 +96,24 @@ def _torchvision(name: str, options: dict[str, Any]) -> None:
     register(name, "torchvision", build)
 
 
-def _timm(name: str, size: int) -> None:
-    def build() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
-        import_torchvision()
-        import timm
+def timm_network(name: str, size: int | None = None) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """Returns a network of timm and an example image.
 
-        return timm.create_model(name, pretrained=False), image(size)
+    Args:
+        name: the name in timm.
+        size: the height and the width of the image. By default, those of the network's training.
+    """
+    import_torchvision()
+    import timm
 
-    register(name, "timm", build)
+    network = timm.create_model(name, pretrained=False)
+    return network, image(size or network.default_cfg["input_size"][-1])
 
 
 for _name, _options in _TORCHVISION.items():
     _torchvision(_name, _options)
 for _name, _size in _TIMM.items():
-    _timm(_name, _size)
+    register(_name, "timm", functools.partial(timm_network, _name, _size))
 
 
 @entry("segmentation")
