@@ -44,7 +44,7 @@ class Sampler:
             return best
         probabilities = logits / np.float32(self._temperature) if self._temperature != 1 else logits.copy()
         softmax_in_place(probabilities)
-        if self._top_p >= _LEAST_REJECTION_TOP_P:
+        if self._top_p >= _MIN_REJECTION_TOP_P:
             # Rejection sampling: draw from all tokens until the token is in the set of most probable tokens.
             # This avoids the selection of the set. A draw first selects a block by its sum, then a token.
             blocks = np.add.reduceat(probabilities, np.arange(0, probabilities.size, _BLOCK)).cumsum(
@@ -60,7 +60,7 @@ class Sampler:
         return int(tokens[_pick(probabilities[tokens].cumsum(dtype=np.float64), self._random.random())])
 
 
-_LEAST_REJECTION_TOP_P = 0.25  # a smaller top_p would reject most draws
+_MIN_REJECTION_TOP_P = 0.25  # a smaller top_p would reject most draws
 _DRAWS = 4  # the largest number of draws of rejection sampling
 _BLOCK = 1024  # tokens in a block
 _SORTED = 4096  # up to this number of tokens, a sort is used

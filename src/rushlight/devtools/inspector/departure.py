@@ -30,7 +30,7 @@ TOLERANCES = {torch.float16: 2e-2, torch.bfloat16: 5e-2}
 DEFAULT_TOLERANCE = 1e-3
 """The default tolerance of all other dtypes."""
 
-_MOST_NAMES = 4  # the maximum number of operators of a step that a message lists
+_MAX_NAMES = 4  # the maximum number of operators of a step that a message lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class Step:
     @property
     def _names(self) -> str:
         names = list(dict.fromkeys(found.op for found in self.operators)) or [self.pair.event.name]
-        if len(names) <= _MOST_NAMES:
+        if len(names) <= _MAX_NAMES:
             return ", ".join(names)
         return f"{names[0]} ... {getattr(self.pair.node.target, '__name__', names[-1])}"
 

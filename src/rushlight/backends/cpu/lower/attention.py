@@ -32,7 +32,7 @@ from rushlight.ir.edge_ops import argument, aten_op
 aten = torch.ops.aten
 
 _MASKED = -1e30  # scores that are replaced by this number or less have no share
-_MOST_MASKS = 2  # the masks of an attention step
+_MAX_MASKS = 2  # the masks of an attention step
 FEW_QUERIES = 4  # kFewQueries of runtime/backends/cpu/steps/attention.cpp
 
 
@@ -275,7 +275,7 @@ class _Scores:
     def add_mask(self, mask: Tensor) -> bool:
         """Adds a mask that is applied before the masks so far; returns whether this is supported."""
         expanded = mask.reshape(self.sizes)
-        if expanded is None or self.scale != 1.0 or self.head_scales or len(self.masks) == _MOST_MASKS:
+        if expanded is None or self.scale != 1.0 or self.head_scales or len(self.masks) == _MAX_MASKS:
             return False
         self.masks.insert(0, expanded)
         return True

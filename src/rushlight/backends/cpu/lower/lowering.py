@@ -233,7 +233,7 @@ def _preference(tensor: Tensor) -> tuple[bool, bool]:
     return not has_channels_last(tensor), not (tensor.rank and same(tensor.strides[-1], 1))
 
 
-_LEAST_TRANSPOSED = 4096  # elements; smaller tensors fit the first level cache and are not copied
+_MIN_TRANSPOSED = 4096  # elements; smaller tensors fit the first level cache and are not copied
 
 
 class ChainBuilder:
@@ -335,7 +335,7 @@ class ChainBuilder:
         upper = math.prod(self._lowering.symbols.upper(sizes[axis]) for axis in real)
         if (
             tensor.is_constant
-            or upper < _LEAST_TRANSPOSED
+            or upper < _MIN_TRANSPOSED
             or any(same(strides[axis], 0) for axis in real)
             or same(strides[real[-1]], 1)
             or not any(same(strides[axis], 1) for axis in real)

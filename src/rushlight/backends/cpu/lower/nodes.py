@@ -15,7 +15,7 @@ from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.sym import IntLike, bounds
 
-_MOST_WINDOW, _MOST_WINDOW_STEP = 4096, 65536  # bounds of the table Window in schema/cpu_plan.fbs
+_MAX_WINDOW, _MAX_WINDOW_STEP = 4096, 65536  # bounds of the table Window in schema/cpu_plan.fbs
 
 
 def operation(node: Node) -> Any:
@@ -44,10 +44,10 @@ def check_window(kernel: Any, *others: Any) -> str | None:
     def largest(value: Any) -> int:
         return int(max(value, default=0)) if isinstance(value, Sequence) else int(value or 0)
 
-    if largest(kernel) > _MOST_WINDOW:
-        return f"its window has more than {_MOST_WINDOW} elements on an axis"
-    if any(largest(other) > _MOST_WINDOW_STEP for other in others):
-        return f"its stride, padding or dilation is larger than {_MOST_WINDOW_STEP}"
+    if largest(kernel) > _MAX_WINDOW:
+        return f"its window has more than {_MAX_WINDOW} elements on an axis"
+    if any(largest(other) > _MAX_WINDOW_STEP for other in others):
+        return f"its stride, padding or dilation is larger than {_MAX_WINDOW_STEP}"
     return None
 
 

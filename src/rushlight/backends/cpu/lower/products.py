@@ -19,9 +19,9 @@ from rushlight.ir.edge_ops import argument
 
 aten = torch.ops.aten
 
-_MOST_PLANES = 16
+_MAX_PLANES = 16
 """The most inputs and outputs of a product that is computed on planes."""
-_LEAST_PLANE = 256
+_MIN_PLANE = 256
 """The least elements of a plane. With fewer elements, the steps take as long as the copies."""
 
 
@@ -85,11 +85,11 @@ def _few_planes(x: Tensor, weight: torch.Tensor) -> Tensor | None:
     """
     if x.rank < 3 or x.dtype is not torch.float32 or weight.dtype is not torch.float32:
         return None
-    if max(weight.shape) > _MOST_PLANES or not all(isinstance(size, int) for size in x.sizes):
+    if max(weight.shape) > _MAX_PLANES or not all(isinstance(size, int) for size in x.sizes):
         return None
     rows = product(x.sizes[1:-1])
     planes = x.permute((0, x.rank - 1, *range(1, x.rank - 1))).reshape((x.sizes[0], x.sizes[-1], rows))
-    if planes is None or not same(planes.strides[-1], 1) or int(rows) < _LEAST_PLANE:
+    if planes is None or not same(planes.strides[-1], 1) or int(rows) < _MIN_PLANE:
         return None
     return planes
 

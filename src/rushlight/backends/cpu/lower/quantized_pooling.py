@@ -16,8 +16,8 @@ from rushlight.ir.quantization import QuantParams
 
 aten = torch.ops.aten
 
-_MOST_AVERAGED = 1 << 22  # the maximum number of elements of a mean in int8
-_MOST_POOLED = 1 << 14  # the maximum number of elements of a window of pooling in int8
+_MAX_AVERAGED = 1 << 22  # the maximum number of elements of a mean in int8
+_MAX_POOLED = 1 << 14  # the maximum number of elements of a window of pooling in int8
 
 
 def _averages(lowering: QuantizedLowering, node: Node) -> tuple[Node, QuantParams, QuantParams] | None:
@@ -49,7 +49,7 @@ def _mean_over(
     source, old, new = found
     raw = lowering.raw(source)
     count = product(raw.sizes[axis] for axis in axes)
-    if lowering.symbols.upper(count) > _MOST_AVERAGED:
+    if lowering.symbols.upper(count) > _MAX_AVERAGED:
         return False
     kept = [axis for axis in range(raw.rank) if axis not in axes]
     inner = next((a for a in kept if same(raw.strides[a], 1) and not same(raw.sizes[a], 1)), None)
@@ -76,7 +76,7 @@ def _mean_over(
 
 def _is_large(pooling: Pooling) -> bool:
     """Returns whether a window has too many elements for pooling in int8; it then runs in float32."""
-    return pooling.window.kernel_h * pooling.window.kernel_w > _MOST_POOLED
+    return pooling.window.kernel_h * pooling.window.kernel_w > _MAX_POOLED
 
 
 def average_pool(lowering: QuantizedLowering, node: Node) -> bool:

@@ -28,7 +28,7 @@ _REPLICATIONS = (
     aten.replication_pad2d.default,
     aten.replication_pad3d.default,
 )
-_MOST_LINES = 32
+_MAX_LINES = 32
 """The maximum number of reflected rows and columns of an operator; each becomes a copy."""
 
 
@@ -132,8 +132,8 @@ def check_pad(node: Node, constants: Constants) -> str | None:
     sizes = shape_of(node.args[0])[::-1][: len(pads) // 2]  # type: ignore[arg-type]
     if not all(isinstance(size, int) and size > 0 for size in sizes):
         return "its input is empty or has a dynamic size"
-    if aten_op(node.target) in _REFLECTIONS and sum(pads) > _MOST_LINES:
-        return f"it reflects more than {_MOST_LINES} lines"
+    if aten_op(node.target) in _REFLECTIONS and sum(pads) > _MAX_LINES:
+        return f"it reflects more than {_MAX_LINES} lines"
     return None
 
 

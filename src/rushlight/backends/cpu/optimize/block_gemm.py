@@ -22,9 +22,9 @@ ERROR_BUDGET = 1e-3
 ERROR_OF_PRODUCT = 1e-4
 """The approximate error of one product of blocks. The total error is the root of the sum of the squares."""
 
-_MOST_PAIRS = 96  # the maximum number of pairs in a block; see runtime/microkernels/tables/block.h
+_MAX_PAIRS = 96  # the maximum number of pairs in a block; see runtime/microkernels/tables/block.h
 _NORM = 46340 - 10  # the square root of the largest int32, minus the rounding error of a norm
-_LEAST_WORK = 1 << 22  # products with fewer multiplications stay in float32
+_MIN_WORK = 1 << 22  # products with fewer multiplications stay in float32
 _LARGEST = 1e17  # the largest absolute weight for which the sum of squares of weights is finite
 
 
@@ -43,7 +43,7 @@ def block_gemms(steps: list[PlanNode], context: Context) -> set[PlanNode]:
         and _may_have_blocks(convolution, context)
     }
     most = round((ERROR_BUDGET / ERROR_OF_PRODUCT) ** 2)
-    candidates = (step for step, work in works.items() if work >= _LEAST_WORK)
+    candidates = (step for step, work in works.items() if work >= _MIN_WORK)
     return set(sorted(candidates, key=lambda step: -works[step])[:most])
 
 
@@ -60,7 +60,7 @@ def _may_have_blocks(convolution: Convolution, context: Context) -> bool:
 def block_gemm(convolution: Convolution, context: Context) -> BlockGemm[Tensor]:
     """Converts a product with a constant matrix to a product of blocks."""
     outputs, channels = convolution.weight.shape[:2]
-    blocks = -(-channels // (2 * _MOST_PAIRS))
+    blocks = -(-channels // (2 * _MAX_PAIRS))
     matrix = convolution.weight.view(outputs, channels).t()
     return BlockGemm(
         input=convolution.input,

@@ -20,7 +20,7 @@ _STAGES = {
     (UnaryFunction, UnaryFunction.CLAMP): 2,
 }
 # With fewer channels, the fused product is slower.
-_LEAST_CHANNELS = 16
+_MIN_CHANNELS = 16
 
 
 def fuse_prologues(steps: list[PlanNode], context: Context) -> list[PlanNode]:
@@ -70,7 +70,7 @@ def _fuse(before: PlanNode, step: PlanNode, gemm: Gemm[Tensor], accesses: Access
     channels = x.sizes[3]
     if not gemm.input.has_layout_of(written) or not same(gemm.input.offset, written.offset):
         return False
-    if not same(x.strides[3], 1) or not isinstance(channels, int) or channels < _LEAST_CHANNELS:
+    if not same(x.strides[3], 1) or not isinstance(channels, int) or channels < _MIN_CHANNELS:
         return False
     step.operation = replace(
         gemm,

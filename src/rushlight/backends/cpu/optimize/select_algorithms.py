@@ -27,7 +27,7 @@ from rushlight.backends.cpu.plan.tensor import Tensor, constant, stored
 # The measured cycles of Winograd's input and output transforms, per point and vector of numbers.
 _TRANSFORM = 0.55
 # Larger weights are not transformed: transformed numbers must be finite for inputs up to 1e19.
-_MOST_WEIGHT = 1e8
+_MAX_WEIGHT = 1e8
 
 
 def select_algorithms(steps: list[PlanNode], context: Context) -> list[PlanNode]:
@@ -177,7 +177,7 @@ def winograd_size(convolution: Convolution, options: Options, symbols: Symbols) 
         return 0
     if is_strided and stores_taps(convolution, options):
         return 0
-    if not convolution.weight.abs().max() <= _MOST_WEIGHT:  # false for NaN too
+    if not convolution.weight.abs().max() <= _MAX_WEIGHT:  # false for NaN too
         return 0
     source, residual = convolution.input, convolution.residual
     if not is_strided and any(
