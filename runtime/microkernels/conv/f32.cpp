@@ -222,6 +222,9 @@ int64_t PackedConvolution::row_gap() const {
   return is_plain_ ? in_step_ : in_.images[0].strides[2] * window.stride_w;
 }
 
+// Returns the number of pixels at distances of `step` that begin before the position `end`.
+static int64_t pixels_before(int64_t end, int64_t step) { return end <= 0 ? 0 : divide_up(end, step); }
+
 // Writes the pointers rows[(tap * pieces() + piece) * count + i]. Each points to this piece of the pixel that output m
 // + i reads with this tap, or to `zeros` for padding.
 void PackedConvolution::set_row_pointers(int64_t m, int64_t count, const float** rows) const {
@@ -239,24 +242,25 @@ void PackedConvolution::set_row_pointers(int64_t m, int64_t count, const float**
 
 void PackedConvolution::set_row_pointers(const Image& in, int64_t m, int64_t count, int64_t piece,
                                          const float** rows) const {
-  const int64_t height = out_.sizes[1], width = out_.sizes[2];
+  const int64_t height = out_.sizes[1], width = out_.sizes[2], step = window.stride_w * in.strides[2];
   for (int64_t i = 0; i < count;) {
     const int64_t x0 = (m + i) % width, line = (m + i) / width;
     const int64_t run = std::min(width - x0, count - i);
     const float* image = in.data + line / height * in.strides[0];
     for (int64_t ky = 0; ky < window.kernel_h; ++ky) {
       const int64_t y = line % height * window.stride_h - window.pad_h + ky * window.dilation_h;
+      const bool is_inside = y >= 0 && y < in.sizes[1];
       for (int64_t kx = 0; kx < window.kernel_w; ++kx) {
         const float** to = rows + ((ky * window.kernel_w + kx) * pieces() + piece) * count + i;
-        if (y < 0 || y >= in.sizes[1]) {
-          for (int64_t j = 0; j < run; ++j) to[j] = zeros;
-          continue;
-        }
-        const float* source = image + y * in.strides[1];
-        int64_t x = x0 * window.stride_w - window.pad_w + kx * window.dilation_w;
-        for (int64_t j = 0; j < run; ++j, x += window.stride_w) {
-          to[j] = x < 0 || x >= in.sizes[2] ? zeros : source + x * in.strides[2];
-        }
+        // Pixels [first, last) of the run lie inside the line of the input.
+        const int64_t x = x0 * window.stride_w - window.pad_w + kx * window.dilation_w;
+        const int64_t first = is_inside ? std::min(run, pixels_before(-x, window.stride_w)) : run;
+        const int64_t last =
+            is_inside ? std::max(first, std::min(run, pixels_before(in.sizes[2] - x, window.stride_w))) : run;
+        std::fill(to, to + first, zeros);
+        const float* source = image + y * in.strides[1] + (x + first * window.stride_w) * in.strides[2];
+        for (int64_t j = first; j < last; ++j, source += step) to[j] = source;
+        std::fill(to + last, to + run, zeros);
       }
     }
     i += run;

@@ -21,6 +21,7 @@ RL_INLINE void map(const float* x, float* y, int64_t n, const Function& f) {
 // Computes `rows` rows of n floats, which are `step` floats apart in x and in y.
 RL_ONCE_STATIC void unary_rows(UnaryOp op, const float* x, float* y, int64_t step, int64_t rows, int64_t n, float p,
                                float q) {
+  if (n == step) n *= rows, rows = 1;  // the rows are adjacent
   with_unary(op, p, q, [&](const auto& f) {
     for (int64_t i = 0; i < rows; ++i) map(x + i * step, y + i * step, n, f);
   });
