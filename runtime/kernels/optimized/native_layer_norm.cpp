@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "kernels/optimized/layout.h"
 #include "kernels/optimized/reduction.h"
@@ -35,18 +34,19 @@ bool native_layer_norm_out(KernelRuntimeContext& context, const Tensor& in, Span
   if (!is_row_major(out) || !is_row_major(mean) || !is_row_major(rstd)) return false;
   const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
   const float* x = in.const_data_ptr<float>();
-  const float* scale = weight ? weight->const_data_ptr<float>() : nullptr;
-  const float* shift = bias ? bias->const_data_ptr<float>() : nullptr;
   float* y = out.mutable_data_ptr<float>();
   float* means = mean.mutable_data_ptr<float>();
   float* rstds = rstd.mutable_data_ptr<float>();
   context.parallel_for(0, in.numel() / n, std::max<int64_t>(1, 8 * 1024 / n), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      means[i] = static_cast<float>(kernels.sum(x + i * n, n) / static_cast<double>(n));
-      const double variance = kernels.squared_deviations(x + i * n, n, means[i]) / static_cast<double>(n);
-      rstds[i] = static_cast<float>(1 / std::sqrt(variance + eps));
-      kernels.normalize(x + i * n, y + i * n, n, means[i], rstds[i], scale, shift);
-    }
+    microkernels::NormalizedRows rows;
+    rows.x = x + begin * n, rows.y = y + begin * n;
+    rows.x_step = rows.y_step = rows.n = n;
+    rows.rows = end - begin;
+    rows.epsilon = eps;
+    rows.weight = weight ? weight->const_data_ptr<float>() : nullptr;
+    rows.bias = bias ? bias->const_data_ptr<float>() : nullptr;
+    rows.means = means + begin, rows.scales = rstds + begin;
+    kernels.normalize_rows(rows);
   });
   return true;
 }

@@ -206,20 +206,26 @@ RL_INLINE Floats across(Floats v, const Function& f) {
   }
 }
 
+template <int... I>
+RL_INLINE Floats first_lanes_of(Floats v, int64_t n, std::integer_sequence<int, I...>) {
+  return select(Ints{I...} < splat_int(static_cast<int32_t>(n)), v, Floats{});
+}
+// Returns the first n lanes of v, 0 <= n <= kWidth. The other lanes are 0.
+RL_INLINE Floats first_lanes_of(Floats v, int64_t n) {
+  return first_lanes_of(v, n, std::make_integer_sequence<int, kWidth>{});
+}
+
 // Adds the lanes pairwise, in an order that depends only on the width.
 RL_INLINE float sum(Floats v) {
   return across(v, [](Floats a, Floats b) { return a + b; })[0];
 }
 // Returns the largest lane. If a lane is NaN, returns NaN.
 RL_INLINE float max_of(Floats v) {
-  float best = v[0];
-  RL_UNROLL for (int i = 1; i < kWidth; ++i) best = (v[i] > best || v[i] != v[i]) ? v[i] : best;
-  return best;
+  return across(v, [](Floats a, Floats b) { return select((a > b) | (a != a), a, b); })[0];
 }
+// Returns the smallest lane. If a lane is NaN, returns NaN.
 RL_INLINE float min_of(Floats v) {
-  float best = v[0];
-  RL_UNROLL for (int i = 1; i < kWidth; ++i) best = (v[i] < best || v[i] != v[i]) ? v[i] : best;
-  return best;
+  return across(v, [](Floats a, Floats b) { return select((a < b) | (a != a), a, b); })[0];
 }
 
 }  // namespace rushlight::microkernels::RL_ISA

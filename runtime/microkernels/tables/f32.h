@@ -106,6 +106,20 @@ enum class BinaryOp : uint8_t {
 
 enum class CompareOp : uint8_t { Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual };
 
+// The rows of a normalization: x [rows, n] and y [rows, n], whose rows are x_step and y_step floats apart. y may be x.
+struct NormalizedRows {
+  const float* x = nullptr;
+  float* y = nullptr;
+  int64_t x_step = 0, y_step = 0;
+  int64_t rows = 0, n = 0;
+  bool subtracts_mean = true;     // otherwise the mean counts as 0
+  double epsilon = 0;             // is added to the variance
+  const float* weight = nullptr;  // [n] or null
+  const float* bias = nullptr;    // [n] or null
+  float* means = nullptr;         // receives the mean of each row; may be null
+  float* scales = nullptr;        // receives the reciprocal of the standard deviation of each row; may be null
+};
+
 struct F32PackedMicrokernels;  // see f32_packed.h
 
 // The microkernels for one instruction set.
@@ -175,9 +189,8 @@ struct F32Microkernels {
   void (*order_keys)(bool largest, const float* x, int64_t n, int64_t groups, int32_t* keys, int32_t* maxima);
   // Writes all i < n with keys[i] >= least to `positions` [n] in ascending order, and returns their number.
   int64_t (*find_keys)(const int32_t* keys, int64_t n, int32_t least, int32_t* positions);
-  // y = (x - mean) * scale * weight + bias. `weight` and `bias` are [n] or null. y may be x.
-  void (*normalize)(const float* x, float* y, int64_t n, float mean, float scale, const float* weight,
-                    const float* bias);
+  // y = (x - mean) / sqrt(variance + epsilon) * weight + bias, with the mean and the variance of each row.
+  void (*normalize_rows)(const NormalizedRows& rows);
   // Divides each row of x [rows, n] by the larger of its Euclidean norm and epsilon. The rows of x are x_step floats
   // apart, those of y y_step. y may be x.
   void (*divide_by_norms)(const float* x, int64_t x_step, float* y, int64_t y_step, int64_t rows, int64_t n,

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "microkernels/gemm/f32.h"
@@ -409,6 +410,47 @@ TEST_P(F32Test, DividesRowsByTheirNorms) {
       }
     }
     EXPECT_EQ(y[static_cast<size_t>(kRows * n)], 77.0f);
+  }
+}
+
+TEST_P(F32Test, NormalizesRows) {
+  constexpr int64_t kRows = 37, kGap = 2;
+  for (const int64_t n : {1, 3, 12, 16, 17, 40, 100, 5000}) {
+    const int64_t step = n + kGap;
+    const auto x = numbers(kRows * step), weight = numbers(n), bias = numbers(n);
+    for (const bool subtracts_mean : {true, false}) {
+      for (const bool is_in_place : {true, false}) {
+        std::vector<float> y = is_in_place ? x : std::vector<float>(x.size(), 77.0f);
+        const auto before = y;
+        std::vector<float> means(kRows), scales(kRows);
+        NormalizedRows rows;
+        rows.x = is_in_place ? y.data() : x.data(), rows.y = y.data();
+        rows.x_step = rows.y_step = step;
+        rows.rows = kRows, rows.n = n;
+        rows.subtracts_mean = subtracts_mean, rows.epsilon = 0.01;
+        rows.weight = weight.data(), rows.bias = bias.data();
+        rows.means = means.data(), rows.scales = scales.data();
+        kernels.normalize_rows(rows);
+        for (int64_t row = 0; row < kRows; ++row) {
+          const float* const from = x.data() + row * step;
+          double mean = 0, variance = 0;
+          if (subtracts_mean) mean = std::accumulate(from, from + n, 0.0) / static_cast<double>(n);
+          for (int64_t i = 0; i < n; ++i) variance += (from[i] - mean) * (from[i] - mean) / static_cast<double>(n);
+          const double scale = 1 / std::sqrt(variance + 0.01);
+          EXPECT_NEAR(means[static_cast<size_t>(row)], mean, 1e-6);
+          EXPECT_NEAR(scales[static_cast<size_t>(row)], scale, 1e-5 * scale);
+          for (int64_t i = 0; i < n; ++i) {
+            const auto column = static_cast<size_t>(i);
+            ASSERT_NEAR(y[static_cast<size_t>(row * step + i)],
+                        (from[i] - mean) * scale * weight[column] + bias[column], 2e-5)
+                << n << " " << row;
+          }
+          for (int64_t i = row * step + n; i < (row + 1) * step; ++i) {
+            EXPECT_EQ(y[static_cast<size_t>(i)], before[static_cast<size_t>(i)]);
+          }
+        }
+      }
+    }
   }
 }
 

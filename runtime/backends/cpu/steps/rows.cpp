@@ -1,6 +1,4 @@
 // Softmax and normalization of rows.
-#include <cmath>
-
 #include "backends/cpu/image.h"
 #include "backends/cpu/step.h"
 
@@ -51,12 +49,8 @@ class RowsStep : public Step {
  protected:
   ~RowsStep() = default;
   virtual bool fits(int64_t length) const = 0;
-  virtual void row(const float* from, float* to) const = 0;
-
-  // Computes evenly spaced rows.
-  virtual void rows(const float* from, float* to, int64_t count) const {
-    for (int64_t i = 0; i < count; ++i) row(from + i * in_step_, to + i * out_step_);
-  }
+  // Computes `count` rows, which are in_step_ floats apart in `from`, and out_step_ in `to`.
+  virtual void rows(const float* from, float* to, int64_t count) const = 0;
 
   const microkernels::F32Microkernels* tiles_ = nullptr;
   const View* in_ = nullptr;
@@ -91,7 +85,9 @@ class SoftmaxStep final : public RowsStep {
 
  private:
   bool fits(int64_t) const override { return true; }
-  void row(const float* from, float* to) const override { tiles_->softmax(logarithm_, from, to, length_); }
+  void rows(const float* from, float* to, int64_t count) const override {
+    for (int64_t i = 0; i < count; ++i) tiles_->softmax(logarithm_, from + i * in_step_, to + i * out_step_, length_);
+  }
   bool logarithm_ = false;
 };
 
@@ -115,17 +111,15 @@ class NormalizeStep final : public RowsStep {
 
  private:
   bool fits(int64_t length) const override { return length == planned_; }
-  void row(const float* from, float* to) const override {
-    const double n = static_cast<double>(length_);
-    const float mean = centers_ ? static_cast<float>(tiles_->sum(from, length_) / n) : 0.0f;
-    const double variance = tiles_->squared_deviations(from, length_, mean) / n;
-    const float scale = static_cast<float>(1.0 / std::sqrt(variance + static_cast<double>(epsilon_)));
-    tiles_->normalize(from, to, length_, mean, scale, weight_, bias_);
-  }
-
   void rows(const float* from, float* to, int64_t count) const override {
-    if (!divides_by_norm_) return RowsStep::rows(from, to, count);
-    tiles_->divide_by_norms(from, in_step_, to, out_step_, count, length_, epsilon_);
+    if (divides_by_norm_) return tiles_->divide_by_norms(from, in_step_, to, out_step_, count, length_, epsilon_);
+    microkernels::NormalizedRows rows;
+    rows.x = from, rows.x_step = in_step_;
+    rows.y = to, rows.y_step = out_step_;
+    rows.rows = count, rows.n = length_;
+    rows.subtracts_mean = centers_, rows.epsilon = static_cast<double>(epsilon_);
+    rows.weight = weight_, rows.bias = bias_;
+    tiles_->normalize_rows(rows);
   }
 
   int64_t planned_ = 0;

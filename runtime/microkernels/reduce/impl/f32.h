@@ -85,12 +85,8 @@ RL_INLINE double sum_of(const float* x, int64_t n, const Function& f) {
       RL_UNROLL for (int v = 0; v < 4; ++v) sums[v] += f(load(x + i + v * kWidth));
     }
     for (; i + kWidth <= end; i += kWidth) sums[0] += f(load(x + i));
-    float rest = 0;
-    if (i < end) {
-      const Floats last = f(load_few(x + i, end - i));
-      for (int64_t j = 0; j < end - i; ++j) rest += last[j];
-    }
-    total += static_cast<double>(sum((sums[0] + sums[1]) + (sums[2] + sums[3])) + rest);
+    if (i < end) sums[1] += first_lanes_of(f(load_few(x + i, end - i)), end - i);
+    total += static_cast<double>(sum((sums[0] + sums[1]) + (sums[2] + sums[3])));
   }
   return total;
 }
@@ -126,21 +122,46 @@ static float extreme(bool largest, const float* x, int64_t n) {
   return run([](auto v, auto best) { return v < best; }, [](Floats v) { return min_of(v); });
 }
 
-static void normalize(const float* x, float* y, int64_t n, float mean, float scale, const float* weight,
-                      const float* bias) {
+// Computes y = (x - mean) * scale * weight + bias for a row.
+RL_INLINE void normalize_row(const NormalizedRows& r, const float* x, float* y, float mean, float scale) {
   const Floats shift = splat(mean), factor = splat(scale);
   int64_t i = 0;
-  for (; i + kWidth <= n; i += kWidth) {
+  for (; i + kWidth <= r.n; i += kWidth) {
     Floats v = (load(x + i) - shift) * factor;
-    if (weight) v *= load(weight + i);
-    if (bias) v += load(bias + i);
+    if (r.weight) v *= load(r.weight + i);
+    if (r.bias) v += load(r.bias + i);
     store(y + i, v);
   }
-  for (; i < n; ++i) {
-    float v = (x[i] - mean) * scale;
-    if (weight) v *= weight[i];
-    if (bias) v += bias[i];
-    y[i] = v;
+  if (i < r.n) {
+    Floats v = (load_few(x + i, r.n - i) - shift) * factor;
+    if (r.weight) v *= load_few(r.weight + i, r.n - i);
+    if (r.bias) v += load_few(r.bias + i, r.n - i);
+    store_few(y + i, v, r.n - i);
+  }
+}
+
+// Each part of the computation runs for several rows, which stay in the first-level cache. The rows do not wait for
+// each other's sums, divisions and roots.
+static void normalize_rows(const NormalizedRows& all) {
+  constexpr int64_t kMaxRows = 16, kFloats = 4096;
+  if (all.n == 0) return;
+  const double share = 1.0 / static_cast<double>(all.n);
+  const int64_t fitting = kFloats / all.n, block = fitting < 1 ? 1 : fitting < kMaxRows ? fitting : kMaxRows;
+  float means[kMaxRows] = {}, scales[kMaxRows];
+  NormalizedRows r = all;
+  while (r.rows > 0) {
+    const int64_t count = r.rows < block ? r.rows : block;
+    if (r.subtracts_mean) {
+      for (int64_t i = 0; i < count; ++i) means[i] = static_cast<float>(sum_row(r.x + i * r.x_step, r.n) * share);
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      const double variance = squared_deviations(r.x + i * r.x_step, r.n, means[i]) * share;
+      scales[i] = static_cast<float>(1.0 / __builtin_sqrt(variance + r.epsilon));
+    }
+    for (int64_t i = 0; i < count; ++i) normalize_row(r, r.x + i * r.x_step, r.y + i * r.y_step, means[i], scales[i]);
+    if (r.means) __builtin_memcpy(r.means, means, static_cast<size_t>(count) * sizeof(float)), r.means += count;
+    if (r.scales) __builtin_memcpy(r.scales, scales, static_cast<size_t>(count) * sizeof(float)), r.scales += count;
+    r.x += count * r.x_step, r.y += count * r.y_step, r.rows -= count;
   }
 }
 
@@ -151,7 +172,7 @@ static void divide_by_norms(const float* x, int64_t x_step, float* y, int64_t y_
     const float factor = static_cast<float>(1.0 / (norm < static_cast<double>(epsilon) ? epsilon : norm));
     int64_t i = 0;
     for (; i + kWidth <= n; i += kWidth) store(y + i, load(x + i) * factor);
-    for (; i < n; ++i) y[i] = x[i] * factor;
+    if (i < n) store_few(y + i, load_few(x + i, n - i) * factor, n - i);
   }
 }
 
@@ -165,16 +186,12 @@ RL_INLINE float softmax_largest(const float* x, int64_t n) {
   for (; i < n; i += kWidth) {
     best[0] = at_least(best[0], n - i >= kWidth ? load(x + i) : load_few(x + i, n - i, x[0]));
   }
-  const Floats both = at_least(best[0], best[1]);
-  float value = both[0];
-  RL_UNROLL for (int j = 1; j < kWidth; ++j) value = both[j] > value ? both[j] : value;
-  return value;
+  return across(at_least(best[0], best[1]), [](Floats a, Floats b) { return at_least(a, b); })[0];
 }
 
 static void softmax(bool logarithm, const float* x, float* y, int64_t n) {
   const float largest = softmax_largest(x, n);
   Floats sums = {};
-  float rest = 0;
   int64_t i = 0;
   for (; i + kWidth <= n; i += kWidth) {
     const Floats e = exp_or_zero(load(x + i) - largest);
@@ -183,10 +200,10 @@ static void softmax(bool logarithm, const float* x, float* y, int64_t n) {
   }
   if (i < n) {
     const Floats e = exp_or_zero(load_few(x + i, n - i) - largest);
-    for (int64_t j = 0; j < n - i; ++j) rest += e[j];
+    sums += first_lanes_of(e, n - i);
     if (!logarithm) store_few(y + i, e, n - i);
   }
-  const float total = sum(sums) + rest;
+  const float total = sum(sums);
   if (logarithm) {
     const float shift = __builtin_logf(total);
     map(x, y, n, [=](Floats v) { return (v - largest) - shift; });

@@ -52,7 +52,7 @@ static constexpr F32Microkernels make_table(const char* name) {
   RL_SET(extreme, extreme);
   RL_SET(order_keys, order_keys);
   RL_SET(find_keys, find_keys);
-  RL_SET(normalize, normalize);
+  RL_SET(normalize_rows, normalize_rows);
   RL_SET(divide_by_norms, divide_by_norms);
   RL_SET(softmax, softmax);
   RL_SET(softmax_columns, softmax_columns);
