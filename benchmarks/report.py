@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import shapes as shapes_benchmark
@@ -82,6 +83,14 @@ times. Machine: {machine}. Other systems: {systems}.
 """
 
 
+_FAMILIES = """### Further families of timm
+
+The table shows one small network of each family of timm that `models/field` does not contain, with one
+thread. `python -m benchmarks.wide --models timm:NAME` measures any network of timm. Machine: {machine}.
+Other systems: ONNX Runtime, OpenVINO.
+"""
+
+
 _BATCHES = """### Batches
 
 These networks have larger batches. They are measured in the same way.
@@ -111,39 +120,65 @@ systems show the time of Rushlight divided by that of their programs with a dyna
 """
 
 
-def page(
-    results: Results,
-    without_avx512: Results | None = None,
-    field: Results | None = None,
-    field_int8: Results | None = None,
-    shapes: Figures[shapes_benchmark.Row] | None = None,
-    throughput: Figures[throughput_benchmark.Row] | None = None,
-) -> str:
-    """Makes the text of docs/benchmarks.md.
+@dataclass
+class Measurements:
+    """The contents of the figures files. A file that does not exist is None."""
 
-    Args:
-        results: the figures of a processor with all its instructions.
-        without_avx512: the figures of the same processor without AVX-512.
-        field: the figures of networks that Rushlight is not tuned for, in float32.
-        field_int8: the figures of such networks in int8.
-        shapes: the figures of programs with a dynamic size.
-        throughput: the figures of networks that several threads call at once.
-    """
+    avx512: Results
+    """A processor with all its instructions (avx512.json)."""
+    avx2: Results | None = None
+    """The same processor without AVX-512 (avx2.json)."""
+    field: Results | None = None
+    """Networks that Rushlight is not tuned for, in float32 (field.json)."""
+    field_int8: Results | None = None
+    """Such networks in int8 (field_int8.json)."""
+    families: Results | None = None
+    """One network of each further family of timm, in float32 and int8 (families.json)."""
+    shapes: Figures[shapes_benchmark.Row] | None = None
+    """Programs with a dynamic size (shapes.json)."""
+    throughput: Figures[throughput_benchmark.Row] | None = None
+    """Networks that several threads call at once (throughput.json)."""
+
+    @classmethod
+    def read(cls, folder: Path) -> Measurements:
+        """Reads the figures files of a folder. avx512.json must exist."""
+
+        def results(name: str) -> Results | None:
+            path = folder / f"{name}.json"
+            return Results.read(path) if path.exists() else None
+
+        shapes, throughput = folder / "shapes.json", folder / "throughput.json"
+        return cls(
+            Results.read(folder / "avx512.json"),
+            results("avx2"),
+            results("field"),
+            results("field_int8"),
+            results("families"),
+            Figures.read(shapes, shapes_benchmark.Row) if shapes.exists() else None,
+            Figures.read(throughput, throughput_benchmark.Row) if throughput.exists() else None,
+        )
+
+
+def page(measurements: Measurements) -> str:
+    """Makes the text of docs/benchmarks.md."""
+    results = measurements.avx512
     parts = [_HEAD.format(tolerance=TOLERANCE, machine=_machine(results))]
     for threads in results.threads():
         for int8 in (False, True):
             parts += _latency(results, threads, int8)
     parts += _others(results)
-    if without_avx512 is not None:
-        parts += [_WITHOUT_AVX512.format(machine=_machine(without_avx512)), *_ratios(without_avx512)]
-    if field is not None:
-        parts += _field(field)
-    if field_int8 is not None:
-        parts += _int8_field(field_int8)
-    if shapes is not None:
-        parts += _shapes(shapes)
-    if throughput is not None:
-        parts += _throughput(throughput)
+    if measurements.avx2 is not None:
+        parts += [_WITHOUT_AVX512.format(machine=_machine(measurements.avx2)), *_ratios(measurements.avx2)]
+    if measurements.field is not None:
+        parts += _field(measurements.field)
+    if measurements.field_int8 is not None:
+        parts += _int8_field(measurements.field_int8)
+    if measurements.families is not None:
+        parts += _families(measurements.families)
+    if measurements.shapes is not None:
+        parts += _shapes(measurements.shapes)
+    if measurements.throughput is not None:
+        parts += _throughput(measurements.throughput)
     parts += _errors(results) + _quantized_networks(results) + _same_library(results)
     parts += _starts(results) + _compile(results) + _lowering(results) + _calls(results) + _reasons(results)
     return "\n".join(parts).rstrip("\n") + "\n"
@@ -345,6 +380,24 @@ def _field(results: Results) -> list[str]:
     return parts
 
 
+def _families(results: Results) -> list[str]:
+    """Makes the table of further families of timm, the largest ratio of a network first."""
+    body = []
+    for model in dict.fromkeys([*results.models(False), *results.models(True)]):
+        found = [field_ratios(results.block(model, 1, int8), int8) for int8 in (False, True)]
+        cells = [cell for ratios in found for cell in _family_cells(ratios)]
+        largest = max((ratios[2] for ratios in found if ratios), default=0.0)
+        body.append((largest, [model.removeprefix("timm:"), *cells]))
+    body.sort(key=lambda row: row[0], reverse=True)
+    head = ["", "float32", "fastest other system", "int8", "fastest other system"]
+    return [_FAMILIES.format(machine=_machine(results)), *_table(head, [row for _, row in body])]
+
+
+def _family_cells(ratios: tuple[float, float, float, str] | None) -> list[str]:
+    """Returns the ratio of processor times and the fastest other system, or empty cells."""
+    return [f"{ratios[2]:.2f}", SYSTEMS[ratios[3]].label] if ratios else ["", ""]
+
+
 def _field_ratios(results: Results) -> list[tuple[str, tuple[float, float, float, str]]]:
     """Returns each float32 network with the ratios of `benchmarks.wide.ratios` for one thread."""
     found = ((model, field_ratios(results.block(model, 1, False), False)) for model in results.models(False))
@@ -528,23 +581,12 @@ def main() -> None:
     path = options.figures / "avx512.json"
     if not path.exists():
         parser.error(f"{path} does not exist: `make bench` writes it")
-    results = Results.read(path)
-    without = options.figures / "avx2.json"
-    field, field_int8 = options.figures / "field.json", options.figures / "field_int8.json"
-    shapes, throughput = options.figures / "shapes.json", options.figures / "throughput.json"
-    further = Results.read(field) if field.exists() else None
-    text = page(
-        results,
-        Results.read(without) if without.exists() else None,
-        further,
-        Results.read(field_int8) if field_int8.exists() else None,
-        Figures.read(shapes, shapes_benchmark.Row) if shapes.exists() else None,
-        Figures.read(throughput, throughput_benchmark.Row) if throughput.exists() else None,
-    )
-    (options.docs / "benchmarks.md").write_text(text)
+    measurements = Measurements.read(options.figures)
+    results = measurements.avx512
+    (options.docs / "benchmarks.md").write_text(page(measurements))
     (options.docs / "benchmarks.svg").write_text(chart(results))
-    if further is not None:
-        options.readme.write_text(readme(options.readme.read_text(), results, further))
+    if measurements.field is not None:
+        options.readme.write_text(readme(options.readme.read_text(), results, measurements.field))
 
 
 if __name__ == "__main__":

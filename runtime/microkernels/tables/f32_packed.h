@@ -188,6 +188,18 @@ struct AttentionTile {
   int64_t out_step;
 };
 
+// Results of a pooling. Result x of channel c is the maximum (NaN if there is one), or the sum multiplied by `scale`,
+// of sources[i][x * in_step + c] for i < count.
+struct PooledPixels {
+  bool is_maximum;
+  const float* const* sources;
+  int64_t count;  // > 0
+  int64_t pixels, channels;
+  int64_t in_step, out_step;  // floats from one pixel to the next
+  float scale;
+  float* out;
+};
+
 struct F32PackedMicrokernels {
   // The maximum number of rows of a tile that is one vector wide. Wider tiles have fewer rows.
   int narrow_rows;
@@ -214,8 +226,7 @@ struct F32PackedMicrokernels {
   // number of input channels of a group. A vector of outputs contains whole groups, and their inputs fit into one
   // vector. Null if the instruction set cannot permute vectors.
   void (*grouped_3x3)(const DepthwiseRun& run, const GroupedChannels& groups);
-  // out[c] = scale * sum, or the maximum (NaN if there is one), of sources[i][c], i < count; count > 0.
-  void (*pool)(bool maximum, const float* const* sources, int64_t count, int64_t channels, float scale, float* out);
+  void (*pool)(const PooledPixels& pixels);
   WinogradTransforms winograd2, winograd3, winograd4, winograd_apart;
   // to[i * channels + c] = prologue(rows[i][c]), i < count, c < channels.
   void (*prologue)(const Prologue& prologue, const float* const* rows, int64_t count, int64_t channels, float* to);

@@ -8,6 +8,8 @@ namespace rushlight::cpu {
 
 namespace {
 
+using microkernels::PooledPixels;
+
 class Pool2dStep final : public Step {
  public:
   Error bind(const schema::Pool2d& op, Binder& binder) {
@@ -36,8 +38,8 @@ class Pool2dStep final : public Step {
     const int64_t lines = out_->sizes[0] * out_->sizes[1];
     for_workers(run.context, work() < kSerialWork ? 1 : run.workers, lines,
                 [&](int64_t worker, int64_t begin, int64_t end) {
-                  const float** sources = reinterpret_cast<const float**>(run.scratch + worker * worker_floats());
-                  for (int64_t i = begin; i < end; ++i) line(i / out_->sizes[1], i % out_->sizes[1], sources);
+                  float* const scratch = run.scratch + worker * worker_floats();
+                  for (int64_t i = begin; i < end; ++i) line(i / out_->sizes[1], i % out_->sizes[1], scratch);
                 });
     return Error::Ok;
   }
@@ -54,39 +56,77 @@ class Pool2dStep final : public Step {
           last(start < size ? std::max(first, std::min(kernel, divide_up(size - start, dilation))) : first) {}
   };
 
-  // Floats of scratch memory for a pointer to each pixel of a window.
-  int64_t worker_floats() const {
-    return round_up(2 * std::min(window_.kernel_h, in_->sizes[1]) * std::min(window_.kernel_w, in_->sizes[2]), 16);
+  // The scratch memory of a worker contains pointers to the lines or columns of a window, and a line of the image.
+  int64_t pointer_floats() const {
+    const int64_t rows = std::min(window_.kernel_h, in_->sizes[1]), columns = std::min(window_.kernel_w, in_->sizes[2]);
+    return round_up(2 * std::max(rows, columns), 16);
   }
+  int64_t worker_floats() const { return pointer_floats() + round_up(in_->sizes[2] * in_->sizes[3], 16); }
 
-  void line(int64_t image, int64_t y, const float** sources) const {
-    const View& in = *in_;
-    const int64_t top = y * window_.stride_h - window_.pad_h;
+  // Computes a line of results: first the maxima or sums over the lines of the windows, for each pixel of a line, and
+  // then those along this line.
+  void line(int64_t image, int64_t y, float* scratch) const {
+    const View &in = *in_, &out = *out_;
+    const int64_t channels = in.sizes[3], top = y * window_.stride_h - window_.pad_h;
     const Taps rows(top, window_.kernel_h, window_.dilation_h, in.sizes[1]);
-    for (int64_t x = 0; x < out_->sizes[2]; ++x) {
+    const float** const sources = reinterpret_cast<const float**>(scratch);
+    float* const sums = scratch + pointer_floats();
+    PooledPixels pixels{};
+    pixels.is_maximum = maximum_;
+    pixels.sources = sources;
+    pixels.channels = channels;
+    for (int64_t ky = rows.first; ky < rows.last; ++ky) {
+      sources[pixels.count++] = in.floats() + image * in.strides[0] + (top + ky * window_.dilation_h) * in.strides[1];
+    }
+    // If there is only one line, it is read in place.
+    const float* from = pixels.count == 1 ? sources[0] : sums;
+    const int64_t step = pixels.count == 1 ? in.strides[2] : channels;
+    if (pixels.count > 1) {
+      pixels.in_step = in.strides[2], pixels.out_step = channels;
+      pixels.pixels = in.sizes[2];
+      pixels.scale = 1.0f;
+      pixels.out = sums;
+      pool(pixels);
+    }
+    for (int64_t x = 0; x < out.sizes[2];) {
       const int64_t left = x * window_.stride_w - window_.pad_w;
       const Taps columns(left, window_.kernel_w, window_.dilation_w, in.sizes[2]);
-      int64_t count = 0;
-      for (int64_t ky = rows.first; ky < rows.last; ++ky) {
-        const int64_t v = top + ky * window_.dilation_h;
-        for (int64_t kx = columns.first; kx < columns.last; ++kx) {
-          const int64_t u = left + kx * window_.dilation_w;
-          sources[count++] = in.floats() + image * in.strides[0] + v * in.strides[1] + u * in.strides[2];
-        }
+      pixels.count = 0;
+      for (int64_t kx = columns.first; kx < columns.last && rows.last > rows.first; ++kx) {
+        sources[pixels.count++] = from + (left + kx * window_.dilation_w) * step;
       }
-      float* to = out_->floats() + image * out_->strides[0] + y * out_->strides[1] + x * out_->strides[2];
-      if (count == 0) {
-        std::fill_n(to, in.sizes[3], maximum_ ? -std::numeric_limits<float>::infinity() : 0.0f);
-        continue;
+      const bool is_whole = pixels.count > 0 && columns.last - columns.first == window_.kernel_w;
+      pixels.pixels = is_whole ? whole_windows(x, left) : 1;
+      pixels.in_step = window_.stride_w * step, pixels.out_step = out.strides[2];
+      const int64_t taps = (rows.last - rows.first) * (columns.last - columns.first);
+      pixels.scale = 1.0f / static_cast<float>(divisor(top, left, taps));
+      pixels.out = out.floats() + image * out.strides[0] + y * out.strides[1] + x * out.strides[2];
+      if (pixels.count == 0) {
+        std::fill_n(pixels.out, channels, maximum_ ? -std::numeric_limits<float>::infinity() : 0.0f);
+      } else {
+        pool(pixels);
       }
-      tiles_->packed->pool(maximum_, sources, count, in.sizes[3], 1.0f / static_cast<float>(divisor(top, left, count)),
-                           to);
+      x += pixels.pixels;
     }
+  }
+
+  // Returns the number of results from `x` on whose windows are whole. The window of `x` starts at `left` and is whole.
+  int64_t whole_windows(int64_t x, int64_t left) const {
+    const int64_t room = in_->sizes[2] - left - (window_.kernel_w - 1) * window_.dilation_w;
+    return std::min(out_->sizes[2] - x, divide_up(room, window_.stride_w));
+  }
+
+  // Adjacent pixels are computed as one pixel with all their channels.
+  void pool(PooledPixels pixels) const {
+    if (pixels.in_step == pixels.channels && pixels.out_step == pixels.channels) {
+      pixels.channels *= pixels.pixels, pixels.pixels = 1;
+    }
+    tiles_->packed->pool(pixels);
   }
 
   int64_t divisor(int64_t top, int64_t left, int64_t count) const {
     if (divisor_ > 0) return divisor_;
-    if (!counts_padding_) return count;
+    if (!counts_padding_) return std::max<int64_t>(1, count);
     // The size of the part of the window that is inside of the padded image.
     const int64_t rows = std::min(top + window_.kernel_h, in_->sizes[1] + window_.pad_h) - top;
     const int64_t columns = std::min(left + window_.kernel_w, in_->sizes[2] + window_.pad_w) - left;

@@ -386,37 +386,46 @@ static void grouped_line(const GroupedLine& l) {
   }
 }
 
-template <bool Maximum>
-RL_INLINE Floats pooled(const float* const* sources, int64_t count, int64_t c, int64_t left) {
-  Floats value = left >= kWidth ? load(sources[0] + c) : load_few(sources[0] + c, left);
-  for (int64_t i = 1; i < count; ++i) {
-    const Floats next = left >= kWidth ? load(sources[i] + c) : load_few(sources[i] + c, left);
-    if constexpr (Maximum) {
-      value = select((next > value) | (next != next), next, value);
-    } else {
-      value += next;
+// Count: the value of PooledPixels::count, or 0 if it is not a constant.
+template <bool IsMaximum, int Count>
+static void pool_of(const PooledPixels& p) {
+  const auto result = [&](int64_t at, auto load) {
+    Floats value = load(p.sources[0] + at);
+    const int64_t count = Count > 0 ? Count : p.count;
+    for (int64_t i = 1; i < count; ++i) {
+      const Floats next = load(p.sources[i] + at);
+      if constexpr (IsMaximum) {
+        value = select((next > value) | (next != next), next, value);
+      } else {
+        value += next;
+      }
+    }
+    return IsMaximum ? value : value * p.scale;
+  };
+  for (int64_t x = 0; x < p.pixels; ++x) {
+    const int64_t from = x * p.in_step;
+    float* const to = p.out + x * p.out_step;
+    int64_t c = 0;
+    for (; c + kWidth <= p.channels; c += kWidth) {
+      store(to + c, result(from + c, [](const float* at) { return load(at); }));
+    }
+    const int64_t left = p.channels - c;
+    if (left > 0 && left < kWidth) {
+      store_few(to + c, result(from + c, [=](const float* at) { return load_few(at, left); }), left);
     }
   }
-  return value;
 }
 
-template <bool Maximum>
-static void pool_of(const float* const* sources, int64_t count, int64_t channels, float scale, float* out) {
-  int64_t c = 0;
-  for (; c + kWidth <= channels; c += kWidth) {
-    const Floats value = pooled<Maximum>(sources, count, c, kWidth);
-    store(out + c, Maximum ? value : value * scale);
+template <bool IsMaximum>
+static void pool_with(const PooledPixels& p) {
+  if constexpr (!kIsCompact) {
+    if (p.count == 2) return pool_of<IsMaximum, 2>(p);
+    if (p.count == 3) return pool_of<IsMaximum, 3>(p);
   }
-  if (c < channels) {
-    const Floats value = pooled<Maximum>(sources, count, c, channels - c);
-    store_few(out + c, Maximum ? value : value * scale, channels - c);
-  }
+  pool_of<IsMaximum, 0>(p);
 }
 
-static void pool(bool maximum, const float* const* sources, int64_t count, int64_t channels, float scale, float* out) {
-  return maximum ? pool_of<true>(sources, count, channels, scale, out)
-                 : pool_of<false>(sources, count, channels, scale, out);
-}
+static void pool(const PooledPixels& p) { p.is_maximum ? pool_with<true>(p) : pool_with<false>(p); }
 
 template <bool Scaled, bool Shifted>
 static void prologue_of(const Prologue& p, const float* const* rows, int64_t count, int64_t channels, float* to) {
