@@ -1,7 +1,6 @@
 #include "microkernels/pool/int8.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/rounding.h"
 
@@ -12,16 +11,26 @@ void Int8Pool2d::prepare(const int64_t* in, const int64_t* out) {
   std::copy_n(out, 4, out_);
 }
 
-size_t Int8Pool2d::source_bytes() const {
-  return static_cast<size_t>(round_up(taps() * static_cast<int64_t>(sizeof(const int8_t*)), 64));
+PoolAxis Int8Pool2d::height() const {
+  return {in_[1], out_[1], window.kernel_h, window.stride_h, window.pad_h, window.dilation_h};
+}
+PoolAxis Int8Pool2d::width() const {
+  return {in_[2], out_[2], window.kernel_w, window.stride_w, window.pad_w, window.dilation_w};
 }
 
-// The scratch memory contains pointers to the pixels of a window, followed by maxima of lines, or by sums, corrections
-// and multipliers of the channels.
+size_t Int8Pool2d::source_bytes() const {
+  const int64_t taps = std::max(window.kernel_h, window.kernel_w);
+  return static_cast<size_t>(round_up(taps * static_cast<int64_t>(sizeof(const int8_t*)), 64));
+}
+
+// The scratch memory contains pointers to the lines or columns of a window, followed by the maxima over lines, or by
+// the sums over lines, the sums of windows, and the corrections and multipliers of the channels.
 size_t Int8Pool2d::worker_bytes() const {
   const int64_t channels = in_[3];
-  const int64_t numbers = is_maximum ? round_up(in_[2] * channels, 64) : 3 * 4 * round_up(channels, 16);
-  return source_bytes() + static_cast<size_t>(numbers);
+  if (is_maximum) return source_bytes() + static_cast<size_t>(round_up(in_[2] * channels, 64));
+  const int64_t numbers =
+      round_up(in_[2] * channels, 16) + round_up(out_[2] * channels, 16) + 2 * round_up(channels, 16);
+  return source_bytes() + static_cast<size_t>(numbers) * sizeof(int32_t);
 }
 
 void Int8Pool2d::run(const int8_t* in, int8_t* out, int64_t begin, int64_t end, void* scratch) const {
@@ -36,65 +45,71 @@ void Int8Pool2d::run(const int8_t* in, int8_t* out, int64_t begin, int64_t end, 
 // Computes the maxima over the lines of the windows first, for the whole width, and then the maxima along the line.
 void Int8Pool2d::maxima(const int8_t* image, int64_t y, int8_t* to, uint8_t* scratch) const {
   const Int8Loops& loops = int8_microkernels().loops;
-  const int64_t height = in_[1], width = in_[2], channels = in_[3];
+  const PoolAxis rows = height(), columns = width();
+  const int64_t channels = in_[3], line_bytes = in_[2] * channels;
   const int8_t** const sources = reinterpret_cast<const int8_t**>(scratch);
   int8_t* const line = reinterpret_cast<int8_t*>(scratch + source_bytes());
-  int64_t count = 0;
-  for (int64_t ky = 0, v = y * window.stride_h - window.pad_h; ky < window.kernel_h; ++ky, v += window.dilation_h) {
-    if (v >= 0 && v < height) sources[count++] = image + v * width * channels;
+  const PoolAxis::Taps taps = rows.taps(y);
+  for (int64_t ky = taps.first; ky < taps.last; ++ky) {
+    sources[ky - taps.first] = image + (rows.start(y) + ky * window.dilation_h) * line_bytes;
   }
   // If there is only one line, it is read in place.
-  const int8_t* const from = count == 1 ? sources[0] : line;
-  if (from == line) loops.maximum(sources, count, width * channels, range.least, range.most, line);
-  for (int64_t x = 0; x < out_[2]; ++x, to += channels) {
-    count = 0;
-    for (int64_t kx = 0, u = x * window.stride_w - window.pad_w; kx < window.kernel_w; ++kx, u += window.dilation_w) {
-      if (u >= 0 && u < width) sources[count++] = from + u * channels;
+  const int8_t* const from = taps.count() == 1 ? sources[0] : line;
+  if (from == line) loops.maximum(sources, taps.count(), line_bytes, range.least, range.most, line);
+  for (int64_t x = 0, pixels = 0; x < out_[2]; x += pixels) {
+    const PoolAxis::Taps across = columns.taps(x);
+    for (int64_t kx = across.first; kx < across.last; ++kx) {
+      sources[kx - across.first] = from + (columns.start(x) + kx * window.dilation_w) * channels;
     }
-    loops.maximum(sources, count, channels, range.least, range.most, to);
+    // Adjacent windows are computed as one window with all their channels.
+    pixels = window.stride_w == 1 ? columns.similar_windows(x) : 1;
+    loops.maximum(sources, across.count(), pixels * channels, range.least, range.most, to + x * channels);
   }
 }
 
+// Computes the sums over the lines of the windows first, for the whole width, and then the sums along the line.
 void Int8Pool2d::means(const int8_t* image, int64_t y, int8_t* to, uint8_t* scratch) const {
   const Int8Microkernels& t = int8_microkernels();
-  const int64_t height = in_[1], width = in_[2], channels = in_[3];
-  const int8_t** const sources = reinterpret_cast<const int8_t**>(scratch);
-  int32_t* const sums = reinterpret_cast<int32_t*>(scratch + source_bytes());
-  int32_t* const corrections = sums + round_up(channels, 16);
+  const PoolAxis rows = height(), columns = width();
+  const int64_t channels = in_[3], numbers = in_[2] * channels;
+  const int32_t** const sources = reinterpret_cast<const int32_t**>(scratch);
+  int32_t* const line = reinterpret_cast<int32_t*>(scratch + source_bytes());
+  int32_t* const sums = line + round_up(numbers, 16);
+  int32_t* const corrections = sums + round_up(out_[2] * channels, 16);
   float* const multipliers = reinterpret_cast<float*>(corrections + round_up(channels, 16));
-  const int64_t top = y * window.stride_h - window.pad_h;
-  int64_t last_count = -1, last_divisor = -1;
-  for (int64_t x = 0; x < out_[2]; ++x, to += channels) {
-    const int64_t left = x * window.stride_w - window.pad_w;
-    int64_t count = 0;
-    for (int64_t ky = 0; ky < window.kernel_h; ++ky) {
-      const int64_t v = top + ky * window.dilation_h;
-      if (v < 0 || v >= height) continue;
-      for (int64_t kx = 0; kx < window.kernel_w; ++kx) {
-        const int64_t u = left + kx * window.dilation_w;
-        if (u >= 0 && u < width) sources[count++] = image + (v * width + u) * channels;
-      }
+  const PoolAxis::Taps taps = rows.taps(y);
+  std::fill_n(line, numbers, 0);
+  if (taps.count() > 0) {
+    const int8_t* const first = image + (rows.start(y) + taps.first * window.dilation_h) * numbers;
+    t.loops.add_rows(first, taps.count(), window.dilation_h * numbers, numbers, line);
+  }
+  for (int64_t x = 0, pixels = 0; x < out_[2]; x += pixels) {
+    const PoolAxis::Taps across = columns.taps(x);
+    const int64_t count = taps.count() * across.count();
+    pixels = columns.similar_windows(x);
+    for (int64_t kx = across.first; kx < across.last; ++kx) {
+      sources[kx - across.first] = line + (columns.start(x) + kx * window.dilation_w) * channels;
     }
-    const int64_t by = divisor_at(top, left, count);
-    if (count != last_count || by != last_divisor) {
-      std::fill_n(corrections, channels, static_cast<int32_t>(-zero * count));
-      std::fill_n(multipliers, channels, factor / static_cast<float>(by));
-      last_count = count, last_divisor = by;
+    if (across.count() == 0) {
+      std::fill_n(sums, channels, 0);
+    } else if (window.stride_w == 1) {
+      // Adjacent windows are computed as one window with all their channels.
+      t.loops.add_pixels(sources, across.count(), 1, 0, pixels * channels, sums);
+    } else {
+      t.loops.add_pixels(sources, across.count(), pixels, window.stride_w * channels, channels, sums);
     }
-    std::memset(sums, 0, static_cast<size_t>(channels) * sizeof(int32_t));
-    for (int64_t i = 0; i < count; ++i) t.loops.add_rows(sources[i], 1, channels, channels, sums);
+    std::fill_n(corrections, channels, static_cast<int32_t>(-zero * count));
+    std::fill_n(multipliers, channels, factor / static_cast<float>(divisor_of(y, x, count)));
     t.requantize({corrections, multipliers, nullptr, range.zero, range.least, range.most},
-                 {sums, channels, 1, channels, channels}, reinterpret_cast<uint8_t*>(to));
+                 {sums, channels, pixels, channels, channels}, reinterpret_cast<uint8_t*>(to + x * channels));
   }
 }
 
-int64_t Int8Pool2d::divisor_at(int64_t top, int64_t left, int64_t count) const {
+// Returns the divisor of a mean. `count` is the number of taps inside the image.
+int64_t Int8Pool2d::divisor_of(int64_t y, int64_t x, int64_t count) const {
   if (divisor > 0) return divisor;
   if (!counts_padding) return std::max<int64_t>(count, 1);
-  // The size of the part of the window that is inside of the padded image.
-  const int64_t lines = std::min(top + window.kernel_h, in_[1] + window.pad_h) - top;
-  const int64_t columns = std::min(left + window.kernel_w, in_[2] + window.pad_w) - left;
-  return std::max<int64_t>(1, lines * columns);
+  return std::max<int64_t>(1, height().padded_taps(y) * width().padded_taps(x));
 }
 
 }  // namespace rushlight::microkernels

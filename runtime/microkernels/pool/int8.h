@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/window.h"
+#include "microkernels/pool/axis.h"
 #include "microkernels/tables/int8.h"
 
 namespace rushlight::microkernels {
@@ -35,10 +36,12 @@ class Int8Pool2d {
   void run(const int8_t* in, int8_t* out, int64_t begin, int64_t end, void* scratch) const;
 
  private:
+  PoolAxis height() const;
+  PoolAxis width() const;
   size_t source_bytes() const;
   void maxima(const int8_t* image, int64_t y, int8_t* to, uint8_t* scratch) const;
   void means(const int8_t* image, int64_t y, int8_t* to, uint8_t* scratch) const;
-  int64_t divisor_at(int64_t top, int64_t left, int64_t count) const;
+  int64_t divisor_of(int64_t y, int64_t x, int64_t count) const;
 
   int64_t in_[4] = {}, out_[4] = {};
 };

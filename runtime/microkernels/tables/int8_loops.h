@@ -132,6 +132,9 @@ struct Int8Loops {
   void (*maximum)(const int8_t* const* rows, int64_t count, int64_t n, int32_t least, int32_t most, int8_t* to);
   // sums[i] += sum over rows of from[row * stride + i]
   void (*add_rows)(const int8_t* from, int64_t rows, int64_t stride, int64_t n, int32_t* sums);
+  // to[x * channels + c] = sum of sources[i][x * step + c] for i < count, for x < pixels and c < channels; count > 0
+  void (*add_pixels)(const int32_t* const* sources, int64_t count, int64_t pixels, int64_t step, int64_t channels,
+                     int32_t* to);
 
   // to[i] = entries[from[i]] for a table of 256 entries
   void (*look_up)(const uint8_t* from, const int8_t* entries, int64_t n, int8_t* to);

@@ -3,11 +3,13 @@
 #include <limits>
 
 #include "backends/cpu/image.h"
+#include "microkernels/pool/axis.h"
 
 namespace rushlight::cpu {
 
 namespace {
 
+using microkernels::PoolAxis;
 using microkernels::PooledPixels;
 
 class Pool2dStep final : public Step {
@@ -48,13 +50,12 @@ class Pool2dStep final : public Step {
   int64_t work() const override { return out_->numel() * window_.kernel_h * window_.kernel_w; }
 
  private:
-  // The taps [first, last) of a window that are inside of the image along one axis.
-  struct Taps {
-    int64_t first, last;
-    Taps(int64_t start, int64_t kernel, int64_t dilation, int64_t size)
-        : first(start < 0 ? std::min(kernel, divide_up(-start, dilation)) : 0),
-          last(start < size ? std::max(first, std::min(kernel, divide_up(size - start, dilation))) : first) {}
-  };
+  PoolAxis height() const {
+    return {in_->sizes[1], out_->sizes[1], window_.kernel_h, window_.stride_h, window_.pad_h, window_.dilation_h};
+  }
+  PoolAxis width() const {
+    return {in_->sizes[2], out_->sizes[2], window_.kernel_w, window_.stride_w, window_.pad_w, window_.dilation_w};
+  }
 
   // The scratch memory of a worker contains pointers to the lines or columns of a window, and a line of the image.
   int64_t pointer_floats() const {
@@ -67,8 +68,9 @@ class Pool2dStep final : public Step {
   // then those along this line.
   void line(int64_t image, int64_t y, float* scratch) const {
     const View &in = *in_, &out = *out_;
-    const int64_t channels = in.sizes[3], top = y * window_.stride_h - window_.pad_h;
-    const Taps rows(top, window_.kernel_h, window_.dilation_h, in.sizes[1]);
+    const PoolAxis axis = width();
+    const int64_t channels = in.sizes[3], top = height().start(y);
+    const PoolAxis::Taps rows = height().taps(y);
     const float** const sources = reinterpret_cast<const float**>(scratch);
     float* const sums = scratch + pointer_floats();
     PooledPixels pixels{};
@@ -88,32 +90,23 @@ class Pool2dStep final : public Step {
       pixels.out = sums;
       pool(pixels);
     }
-    for (int64_t x = 0; x < out.sizes[2];) {
-      const int64_t left = x * window_.stride_w - window_.pad_w;
-      const Taps columns(left, window_.kernel_w, window_.dilation_w, in.sizes[2]);
-      pixels.count = 0;
-      for (int64_t kx = columns.first; kx < columns.last && rows.last > rows.first; ++kx) {
-        sources[pixels.count++] = from + (left + kx * window_.dilation_w) * step;
-      }
-      const bool is_whole = pixels.count > 0 && columns.last - columns.first == window_.kernel_w;
-      pixels.pixels = is_whole ? whole_windows(x, left) : 1;
-      pixels.in_step = window_.stride_w * step, pixels.out_step = out.strides[2];
-      const int64_t taps = (rows.last - rows.first) * (columns.last - columns.first);
-      pixels.scale = 1.0f / static_cast<float>(divisor(top, left, taps));
+    pixels.in_step = window_.stride_w * step, pixels.out_step = out.strides[2];
+    for (int64_t x = 0; x < out.sizes[2]; x += pixels.pixels) {
+      const PoolAxis::Taps columns = axis.taps(x);
       pixels.out = out.floats() + image * out.strides[0] + y * out.strides[1] + x * out.strides[2];
-      if (pixels.count == 0) {
+      if (rows.count() == 0 || columns.count() == 0) {
+        pixels.pixels = 1;
         std::fill_n(pixels.out, channels, maximum_ ? -std::numeric_limits<float>::infinity() : 0.0f);
-      } else {
-        pool(pixels);
+        continue;
       }
-      x += pixels.pixels;
+      pixels.count = 0;
+      for (int64_t kx = columns.first; kx < columns.last; ++kx) {
+        sources[pixels.count++] = from + (axis.start(x) + kx * window_.dilation_w) * step;
+      }
+      pixels.pixels = axis.similar_windows(x);
+      pixels.scale = 1.0f / static_cast<float>(divisor(y, x, rows.count() * columns.count()));
+      pool(pixels);
     }
-  }
-
-  // Returns the number of results from `x` on whose windows are whole. The window of `x` starts at `left` and is whole.
-  int64_t whole_windows(int64_t x, int64_t left) const {
-    const int64_t room = in_->sizes[2] - left - (window_.kernel_w - 1) * window_.dilation_w;
-    return std::min(out_->sizes[2] - x, divide_up(room, window_.stride_w));
   }
 
   // Adjacent pixels are computed as one pixel with all their channels.
@@ -124,13 +117,11 @@ class Pool2dStep final : public Step {
     tiles_->packed->pool(pixels);
   }
 
-  int64_t divisor(int64_t top, int64_t left, int64_t count) const {
+  // Returns the divisor of an average. `count` is the number of taps inside the image.
+  int64_t divisor(int64_t y, int64_t x, int64_t count) const {
     if (divisor_ > 0) return divisor_;
-    if (!counts_padding_) return std::max<int64_t>(1, count);
-    // The size of the part of the window that is inside of the padded image.
-    const int64_t rows = std::min(top + window_.kernel_h, in_->sizes[1] + window_.pad_h) - top;
-    const int64_t columns = std::min(left + window_.kernel_w, in_->sizes[2] + window_.pad_w) - left;
-    return std::max<int64_t>(1, rows * columns);
+    if (!counts_padding_) return count;
+    return std::max<int64_t>(1, height().padded_taps(y) * width().padded_taps(x));
   }
 
   Window window_{};

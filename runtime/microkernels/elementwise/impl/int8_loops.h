@@ -152,6 +152,24 @@ static void add_rows(const int8_t* from, int64_t rows, int64_t stride, int64_t n
   }
 }
 
+static void add_pixels(const int32_t* const* sources, int64_t count, int64_t pixels, int64_t step, int64_t channels,
+                       int32_t* to) {
+  for (int64_t x = 0; x < pixels; ++x, to += channels) {
+    const int64_t at = x * step;
+    int64_t c = 0;
+    for (; c + kLanes <= channels; c += kLanes) {
+      Lanes sum = load_lanes(sources[0] + at + c);
+      for (int64_t i = 1; i < count; ++i) sum += load_lanes(sources[i] + at + c);
+      *reinterpret_cast<LooseLanes*>(to + c) = sum;
+    }
+    for (; c < channels; ++c) {
+      int32_t sum = sources[0][at + c];
+      for (int64_t i = 1; i < count; ++i) sum += sources[i][at + c];
+      to[c] = sum;
+    }
+  }
+}
+
 static void interleave_3(const int8_t* __restrict rows, int64_t stride, int64_t n, int8_t* __restrict to) {
   const int8_t* __restrict second = rows + stride;
   const int8_t* __restrict third = second + stride;
@@ -171,6 +189,7 @@ static constexpr Int8Loops make_int8_loops() {
   RL_SET(multiply, multiply);
   RL_SET(maximum, maximum);
   RL_SET(add_rows, add_rows);
+  RL_SET(add_pixels, add_pixels);
   RL_SET(look_up, look_up);
   RL_SET(interleave_3, interleave_3);
   RL_SET(scale_channels, scale_channels);
