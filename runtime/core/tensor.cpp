@@ -53,7 +53,11 @@ Error resize_tensor(const Tensor& tensor, Span<const SizesType> sizes) {
   TensorImpl& impl = *tensor.impl();
   RL_REQUIRE(sizes.size() == impl.dim, InvalidArgument, "a tensor of rank %d cannot have a shape of rank %zu", impl.dim,
              sizes.size());
-  if (sizes_are(impl, sizes)) return Error::Ok;
+  if (sizes_are(impl, sizes)) {
+    RL_REQUIRE(impl.capacity > 0 || impl.numel == 0, InvalidArgument,
+               "a result has no memory of its own: it is a constant, or a tensor whose memory is not set");
+    return Error::Ok;
+  }
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (impl.dynamism == ShapeDynamism::STATIC) {
       RL_REQUIRE(sizes[i] == impl.sizes[i], InvalidArgument,

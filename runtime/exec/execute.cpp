@@ -104,13 +104,11 @@ Error call_guarded(const MethodState& state, const Instruction& instruction, Ker
 void free_value(EValue& value) {
   if (!value.is_tensor()) return;
   TensorImpl& tensor = *value.to_tensor().impl();
-  if (tensor.dynamism != ShapeDynamism::DYNAMIC_UNBOUND) return;
-  for (int i = 0; i < tensor.dim; ++i) tensor.sizes[i] = 0;
-  tensor.numel = 0;
+  if (tensor.dynamism == ShapeDynamism::DYNAMIC_UNBOUND) make_empty(tensor);
 }
 
 EventId event_id(const MethodState& state, size_t chain, size_t index) {
-  static constexpr EventKind kinds[] = {EventKind::Kernel, EventKind::Kernel, EventKind::Delegate,
+  static constexpr EventKind kinds[] = {EventKind::Kernel, EventKind::Kernel, EventKind::Kernel, EventKind::Delegate,
                                         EventKind::Move,   EventKind::Jump,   EventKind::Free};
   const Opcode opcode = state.chains[chain].instructions[index].opcode;
   return {kinds[static_cast<size_t>(opcode)], static_cast<int32_t>(chain), static_cast<int32_t>(index), -1, {}};
@@ -121,6 +119,7 @@ std::string_view event_name(const MethodState& state, size_t chain, size_t index
   switch (instruction.opcode) {
     case Opcode::Kernel:
     case Opcode::GuardedKernel:
+    case Opcode::View:
       return instruction.row->name;
     case Opcode::Delegate:
       return state.plan.delegate_id(state.plan.instruction(chain, index).first);
@@ -190,12 +189,28 @@ Error call_delegate(MethodState& state, const Instruction& instruction, size_t c
   return error;
 }
 
-void restore_views(const MethodState& state) {
+// Undoes the moves of tensors and the views of the last run. A tensor without bounds may be larger than its own memory;
+// it becomes empty.
+void restore_tensors(const MethodState& state) {
+  for (uint32_t i = 0; i < state.num_moved; ++i) *state.moved[i].value = EValue(state.moved[i].tensor);
   for (uint32_t i = 0; i < state.num_views; ++i) {
     const ViewOut& view = state.views[i];
-    view.tensor->data = view.data;
-    view.tensor->capacity = view.capacity;
+    TensorImpl& tensor = *view.tensor;
+    tensor.data = view.data;
+    tensor.capacity = view.capacity;
+    const bool fits = static_cast<uint64_t>(tensor.numel) <= tensor.capacity / element_size(tensor.dtype);
+    if (tensor.dynamism == ShapeDynamism::DYNAMIC_UNBOUND && !fits) make_empty(tensor);
   }
+}
+
+// Ends a run that failed. step() then begins at the first instruction, because later instructions may use views and
+// moved tensors.
+Error end_run(MethodState& state, size_t index, Error error) {
+  const size_t chain = state.next_chain;
+  state.next_chain = 0;
+  state.next_instruction = 0;
+  restore_tensors(state);
+  return failed_at(state, chain, index, error);
 }
 
 // At the start of a run, fills the planned memory that contains no value of the method with the poison pattern.
@@ -254,17 +269,19 @@ Error run(MethodState& state, bool is_single_step) {
       uint32_t next = at + 1;
       Error error = Error::Ok;
       if (RL_UNLIKELY(state.instructions_left == 0 || state.is_cancelled.load(std::memory_order_relaxed))) {
-        restore_views(state);
-        return failed_at(state, state.next_chain, at, check_may_run(state));
+        return end_run(state, at, check_may_run(state));
       }
       --state.instructions_left;
       if (RL_UNLIKELY(tracer)) {
         entry = tracer->start_profiling(event_id(state, state.next_chain, at), event_name(state, state.next_chain, at));
       }
       if constexpr (kPoisons) {
-        if (instruction.row) poison_results(instruction);
+        if (instruction.row && instruction.opcode != Opcode::View) poison_results(instruction);
       }
       switch (instruction.opcode) {
+        case Opcode::View:
+          *instruction.arguments[2] = EValue(state.views[instruction.destination].tensor);
+          [[fallthrough]];
         case Opcode::Kernel:
           instruction.kernel(context, instruction.arguments);
           error = context.failure();
@@ -287,10 +304,7 @@ Error run(MethodState& state, bool is_single_step) {
       }
       if (RL_UNLIKELY(tracer)) trace_end(state, entry, error);
       if (temporary && temporary->used() > 0) temporary->reset();
-      if (RL_UNLIKELY(error != Error::Ok)) {
-        restore_views(state);
-        return failed_at(state, state.next_chain, at, error);
-      }
+      if (RL_UNLIKELY(error != Error::Ok)) return end_run(state, at, error);
       at = next;
       if (is_single_step) {
         state.next_instruction = at;
@@ -357,7 +371,7 @@ Error Method::reset_execution() {
   state_->next_chain = 0;
   state_->next_instruction = 0;
   state_->instructions_left = state_->max_instructions;
-  restore_views(*state_);
+  restore_tensors(*state_);
   return Error::Ok;
 }
 

@@ -126,7 +126,7 @@ Error MethodLoader::init_delegates() {
 }
 
 Error MethodLoader::load_chains() {
-  RL_TRY(count_views());
+  RL_TRY(allocate_restored());
   const size_t count = plan_.num_chains();
   RL_TRY(allocate_array(count, &state_.chains));
   for (size_t chain = 0; chain < count; ++chain) {
@@ -141,18 +141,32 @@ Error MethodLoader::load_chains() {
   return Error::Ok;
 }
 
-// Allocates memory for the views that record_view() adds.
-Error MethodLoader::count_views() {
-  size_t count = 0;
+// Allocates memory for the views and the moved values that load_instruction() adds.
+Error MethodLoader::allocate_restored() {
+  size_t num_views = 0, num_moved = 0;
   for (size_t chain = 0; chain < plan_.num_chains(); ++chain) {
-    for (size_t i = 0; i < plan_.num_instructions(chain); ++i) count += is_view_call(plan_.instruction(chain, i));
+    for (size_t i = 0; i < plan_.num_instructions(chain); ++i) {
+      const InstructionView view = plan_.instruction(chain, i);
+      num_views += is_view_call(view);
+      num_moved += view.kind == InstructionKind::Move && plan_.tag(view.second) == Tag::Tensor;
+    }
   }
-  return allocate_array(count, &state_.views);
+  RL_TRY(allocate_array(num_views, &state_.views));
+  return allocate_array(num_moved, &state_.moved);
 }
 
-void MethodLoader::record_view(const InstructionView& view) {
+// Records the memory of a view's tensor. The tensor must not be an input: set_input() would copy elements into the
+// memory that the tensor viewed in the last run.
+Error MethodLoader::record_view(size_t chain, size_t index, const InstructionView& view, Instruction* out) {
+  RL_REQUIRE((flags_[view.args[2]] & kInput) == 0, InvalidProgram,
+             "method '%.80s', instruction %zu of chain %zu: the view is value %d, which is an input", method_name(),
+             index, chain, view.args[2]);
   TensorImpl* tensor = tensor_of(state_.values[view.args[2]]);
-  if (tensor) state_.views[state_.num_views++] = {tensor, tensor->data, tensor->capacity};
+  if (!tensor) return Error::Ok;
+  out->opcode = Opcode::View;
+  out->destination = state_.num_views;
+  state_.views[state_.num_views++] = {tensor, tensor->data, tensor->capacity};
+  return Error::Ok;
 }
 
 Error MethodLoader::load_instruction(size_t chain, size_t index, Instruction* out) {
@@ -176,6 +190,7 @@ Error MethodLoader::load_instruction(size_t chain, size_t index, Instruction* ou
       out->opcode = Opcode::Move;
       out->from = &state_.values[view.first];
       out->to = &state_.values[view.second];
+      if (TensorImpl* tensor = tensor_of(*out->to)) state_.moved[state_.num_moved++] = {out->to, tensor};
       record_read(view.first);
       return Error::Ok;
     case InstructionKind::JumpFalse:
@@ -214,8 +229,8 @@ Error MethodLoader::load_kernel_call(size_t chain, size_t index, const Instructi
   RL_REQUIRE(!takes_values || boxed.arity <= kMaxGuardedArity, NotSupported,
              "kernel %.200s has a parameter EValue& and more than %d parameters", kernel->name,
              static_cast<int>(kMaxGuardedArity));
-  if (is_view_call(view)) record_view(view);
   out->opcode = takes_values ? Opcode::GuardedKernel : Opcode::Kernel;
+  if (is_view_call(view)) RL_TRY(record_view(chain, index, view, out));
   out->arity = static_cast<uint8_t>(takes_values ? boxed.arity : 0);
   out->kernel = boxed.call;
   out->row = kernel;

@@ -182,6 +182,7 @@ Error MethodLoader::assign_memory(size_t index, const TensorView& view, TensorIm
     case TensorSource::Constant: {
       RL_ASSIGN(const void* const data, plan_.constant(view));
       tensor->data = const_cast<void*>(data);  // check_written() prevents kernels from writing it
+      tensor->capacity = 0;
       return check_bools(state_, index, *tensor);
     }
     case TensorSource::External:
@@ -229,6 +230,7 @@ Error MethodLoader::load_external(size_t index, const TensorView& view, TensorIm
   tensor->data = const_cast<void*>(bytes.data());
   RL_REQUIRE(reinterpret_cast<uintptr_t>(tensor->data) % element_alignment(view.dtype) == 0, InvalidExternalData,
              "'%.80s' is not aligned to its elements in the data file", view.name.data());
+  tensor->capacity = 0;
   new (&state_.external[state_.num_external++]) FreeableBuffer(std::move(bytes));
   return check_bools(state_, index, *tensor);
 }

@@ -197,9 +197,11 @@ Error Method::set_output_data_ptr(size_t index, void* data, size_t size) {
 Result<Tensor> Method::get_attribute(std::string_view name) const {
   const PlanView& plan = state_->plan;
   for (size_t i = 0; i < plan.num_values(); ++i) {
-    if (plan.tag(i) == Tag::Tensor && plan.tensor(i).name == name && !name.empty()) {
-      return state_->values[i].to_tensor();
-    }
+    if (plan.tag(i) != Tag::Tensor || plan.tensor(i).name != name || name.empty()) continue;
+    const Tensor tensor = state_->values[i].to_tensor();
+    RL_REQUIRE(tensor.const_data_ptr() || tensor.numel() == 0, InvalidState, "'%.*s' of method '%.80s' has no memory",
+               static_cast<int>(name.size()), name.data(), plan.name().data());
+    return tensor;
   }
   return fail(Error::NotFound, "method '%.80s' has no buffer or parameter named '%.*s'", plan.name().data(),
               static_cast<int>(name.size()), name.data());

@@ -63,8 +63,8 @@ class MethodLoader {
   Error check_written(size_t chain, size_t index, const Kernel& kernel, size_t value);
   bool is_unset(size_t value) const;
   Error check_memory_of(size_t chain, size_t index, const InstructionView& view);
-  Error count_views();
-  void record_view(const InstructionView& view);
+  Error allocate_restored();
+  Error record_view(size_t chain, size_t index, const InstructionView& view, Instruction* out);
   void record_read(size_t value);
   void record_written(size_t value);
 

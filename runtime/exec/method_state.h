@@ -13,6 +13,7 @@ namespace rushlight {
 enum class Opcode : uint8_t {
   Kernel,
   GuardedKernel,  // a kernel with a parameter EValue&: the tags of its arguments are checked after the call
+  View,           // a kernel whose result, argument 2, is a view: the value is first set to its own tensor again
   Delegate,
   Move,
   JumpFalse,
@@ -29,14 +30,14 @@ struct DelegateState {
 struct Instruction {
   Opcode opcode;
   uint8_t arity;         // GuardedKernel
-  uint32_t destination;  // JumpFalse
+  uint32_t destination;  // JumpFalse; for View, an index of MethodState::views
   union {
     KernelFunction kernel;
     DelegateState* delegate;
     EValue* from;  // Move, JumpFalse (the condition), Free
   };
   union {
-    EValue* const* arguments;  // Kernel, Delegate
+    EValue* const* arguments;  // Kernel, GuardedKernel, View, Delegate
     EValue* to;                // Move
   };
   uint32_t argument_count;
@@ -61,6 +62,12 @@ struct ViewOut {
   TensorImpl* tensor;
   void* data;
   size_t capacity;
+};
+
+// A value that a move replaces by another tensor, and its own tensor.
+struct MovedValue {
+  EValue* value;
+  TensorImpl* tensor;
 };
 
 struct ShapeGuard;
@@ -94,10 +101,12 @@ struct MethodState {
   // Tensors for which the caller must provide memory before a run.
   TensorImpl** from_caller = nullptr;
   uint32_t num_from_caller = 0;
-  // Before a run, the data pointers of these tensors are restored, because the memory that they viewed may no longer
-  // exist.
+  // Before a run, these tensors have their own memory again, because the memory that they viewed may no longer exist.
   ViewOut* views = nullptr;
   uint32_t num_views = 0;
+  // Before a run, these values are their own tensors again. An instruction before the move may use the value.
+  MovedValue* moved = nullptr;
+  uint32_t num_moved = 0;
   // With RUSHLIGHT_POISON: planned tensors that are written before they are read (transient), and planned tensors that
   // have a value at the start of a run (kept).
   TensorImpl** transient = nullptr;
@@ -127,5 +136,11 @@ struct MethodState {
 
 // Returns the tensor of a value that no instruction has replaced.
 inline TensorImpl* tensor_of(const EValue& value) { return value.is_tensor() ? value.to_tensor().impl() : nullptr; }
+
+// Sets all sizes of a DYNAMIC_UNBOUND tensor to 0.
+inline void make_empty(TensorImpl& tensor) {
+  for (int i = 0; i < tensor.dim; ++i) tensor.sizes[i] = 0;
+  tensor.numel = 0;
+}
 
 }  // namespace rushlight

@@ -264,6 +264,8 @@ Error PlanGate::check_move(uint32_t chain, uint32_t index, const schema::MoveCal
   const schema::EValue to = values_[call.move_to()];
   GATE_INSTRUCTION(from.val_type() == to.val_type() || (is_integer(call.move_from()) && is_integer(call.move_to())),
                    "moves value %d to value %d, which is of another type", call.move_from(), call.move_to());
+  GATE_INSTRUCTION(from.val_type() != KernelTypes::TensorList && from.val_type() != KernelTypes::OptionalTensorList,
+                   "moves value %d, which is a list of tensors", call.move_from());
   GATE_INSTRUCTION(
       from.val_type() != KernelTypes::Tensor || from.val_as_Tensor().scalar_type() == to.val_as_Tensor().scalar_type(),
       "moves value %d to value %d, which is a tensor of another dtype", call.move_from(), call.move_to());

@@ -163,7 +163,8 @@ TEST(MethodLoad, KeepsViewsOfConstantsFromBeingWritten) {
   spec.plans[0].operators.push_back({"executorch_prim::et_view", "default"});
   spec.plans[0].values.push_back(int_list({3}));
   spec.plans[0].values.push_back(value(planned({2}, 0)));
-  spec.plans[0].chains[0] = {kernel_call(1, {4, 5, 1}), kernel_call(1, {1, 5, 6}), kernel_call(0, {0, 0, 3, 6, 6})};
+  spec.plans[0].values.push_back(value(planned({2}, 0)));
+  spec.plans[0].chains[0] = {kernel_call(1, {4, 5, 7}), kernel_call(1, {7, 5, 6}), kernel_call(0, {0, 0, 3, 6, 6})};
   Fixture fixture(spec, view_environment());
   EXPECT_EQ(fixture.error, Error::InvalidProgram);
   EXPECT_NE(fixture.message.find("test::add.out writes value 6, which is a constant"), std::string::npos)
@@ -174,10 +175,10 @@ TEST(MethodLoad, ViewsHaveTheirOwnMemoryAgainBeforeEachRun) {
   ProgramSpec spec = add_program();
   spec.plans[0].operators.push_back({"executorch_prim::et_view", "default"});
   spec.plans[0].values.push_back(int_list({3}));
-  spec.plans[0].chains[0].push_back(kernel_call(1, {0, 4, 1}));
+  spec.plans[0].chains[0].push_back(kernel_call(1, {0, 4, 2}));
   Fixture fixture(spec, view_environment());
   ASSERT_TRUE(fixture.ok()) << fixture.message;
-  TensorImpl* viewed = fixture.method().get_input(1).to_tensor().impl();
+  TensorImpl* viewed = fixture.method().get_output(0).to_tensor().impl();
   void* const own = viewed->data;
   for (const float number : {1.0f, -1.0f}) {
     OwnTensor<float> x({2}, {number, 2}), y({2}, {10, 20});

@@ -290,6 +290,12 @@ TEST(Gate, ChecksInstructions) {
          plan(spec).values.push_back(value(tensor));
          plan(spec).chains[0].push_back(move_call(0, 4));
        }},
+      {"moves value 4, which is a list of tensors",
+       [](ProgramSpec& spec) {
+         plan(spec).values.push_back(tensor_list({0}));
+         plan(spec).values.push_back(tensor_list({1}));
+         plan(spec).chains[0].push_back(move_call(4, 5));
+       }},
   });
 }
 

@@ -30,7 +30,7 @@ struct TensorImpl {
   const DimOrderType* dim_order = nullptr;  // [dim], outermost first
   const SizesType* max_sizes = nullptr;     // [dim], upper bounds of a DYNAMIC_BOUND tensor; null for others
   int64_t numel = 0;
-  size_t capacity = 0;                // bytes at `data`
+  size_t capacity = 0;                // bytes at `data` that may be written; 0 for a constant of a program
   MemoryAllocator* growth = nullptr;  // allocates more memory for a DYNAMIC_UNBOUND tensor; may be null
   ScalarType dtype = ScalarType::Float;
   ShapeDynamism dynamism = ShapeDynamism::STATIC;

@@ -119,7 +119,8 @@ class Method final {
   bool input_needs_memory(size_t index) const;
   bool output_needs_memory(size_t index) const;
 
-  // Returns the tensor with this fully qualified name, such as a mutable buffer, or NotFound.
+  // Returns the tensor with this fully qualified name, such as a mutable buffer. Errors: NotFound; InvalidState if the
+  // tensor has no memory, as an input that has not been set. The elements of a constant must not be written.
   Result<Tensor> get_attribute(std::string_view name) const;
 
   // Sets mutable buffers back to their contents after loading: their initial values, or zeros. The parameters of a
@@ -141,7 +142,8 @@ class Method final {
   // the error occurred before the first instruction. The result is valid until the next execute() or step().
   const ExecutionFailure& failure() const;
 
-  // Runs one instruction, or returns EndOfMethod after the last one. reset_execution() returns to the first.
+  // Runs one instruction, or returns EndOfMethod after the last one. reset_execution() returns to the first; so does an
+  // error of an instruction.
   Error step();
   Error reset_execution();
 
