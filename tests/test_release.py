@@ -1,0 +1,44 @@
+"""The scripts that build releases."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+CODE = r"""// A comment with "one quote
+#include "a//b.h"  /* two
+lines */
+const char* text = "// no comment \" /* none */";  // a comment
+constexpr int count = 1'000'000;  // it's a comment
+constexpr char quote = '"', slash = '/';  // "
+const char* raw = R"x(// no comment)" /* none */)x";
+int a/**/b;
+"""
+EXPECTED = r"""
+#include "a//b.h"
+
+const char* text = "// no comment \" /* none */";
+constexpr int count = 1'000'000;
+constexpr char quote = '"', slash = '/';
+const char* raw = R"x(// no comment)" /* none */)x";
+int a b;
+"""
+
+
+def test_sources_in_wheels_have_no_comments(tmp_path: Path) -> None:
+    """Headers for applications keep their comments. All other code stays in its line."""
+    for name in ("exec/a.cpp", "include/rushlight/a.h", "CMakeLists.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(CODE)
+    names, archive = tmp_path / "names.txt", tmp_path / "sources.tar.xz"
+    names.write_text("CMakeLists.txt\nexec/a.cpp\ninclude/rushlight/a.h\n")
+    script = ROOT / "scripts/release/pack_sources.py"
+    subprocess.run([sys.executable, script, tmp_path, names, archive], check=True)
+    with tarfile.open(archive) as files:
+        packed = {entry.name: files.extractfile(entry) for entry in files}
+        texts = {name: file.read().decode() for name, file in packed.items() if file}
+    assert texts == {"CMakeLists.txt": CODE, "exec/a.cpp": EXPECTED, "include/rushlight/a.h": CODE}
