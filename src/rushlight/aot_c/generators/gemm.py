@@ -67,7 +67,14 @@ class Accumulator:
 
 @dataclass
 class Matrices:
-    """A batch of matrices in memory. The strides of batch, row and column are in elements."""
+    """A batch of matrices in memory: element [n, r, c] is at n * batch + r * row + c * column.
+
+    Attributes:
+        tensor: the tensor that contains the matrices.
+        batch: the stride from a matrix to the next one, in elements; 0 if all products use the same matrix.
+        row: the stride from a row to the next one, in elements.
+        column: the stride from a column to the next one, in elements.
+    """
 
     tensor: TensorValue
     batch: int
@@ -96,75 +103,114 @@ class Matrices:
         return cls(tensor, *strides)
 
 
-def _is_one(number: Number | None) -> bool:
-    return number is None or (number.value is not None and float(number.value) == 1)
+@dataclass(frozen=True)
+class Product:
+    """A batch of matrix products: out[n] = beta * bias[n] + alpha * (a[n] @ b[n]) for each n < batches.
+
+    For example, `addmm(bias, a, b, alpha=2)` of a bias float32[4], float32[2, 3] and float32[3, 4] has 1
+    batch, 2 rows, 4 columns and depth 3.
+
+    Attributes:
+        batches: the number of products.
+        rows: the rows of `a` and `out`.
+        columns: the columns of `b` and `out`.
+        depth: the columns of `a`, which are the rows of `b`: the number of terms in each sum.
+        a: the left operands, [batches, rows, depth].
+        b: the right operands, [batches, depth, columns].
+        out: the results, [batches, rows, columns].
+        bias: the summands, broadcast to the shape of `out`; None for no summand.
+        alpha: the factor of the products; None for 1.
+        beta: the factor of the bias; None for 1.
+    """
+
+    batches: int
+    rows: int
+    columns: int
+    depth: int
+    a: Matrices
+    b: Matrices
+    out: Matrices
+    bias: Matrices | None = None
+    alpha: Number | None = None
+    beta: Number | None = None
 
 
-def gemm(
-    k: Kernel,
-    batches: int,
-    rows: int,
-    columns: int,
-    depth: int,
-    a: Matrices,
-    b: Matrices,
-    out: Matrices,
-    bias: Matrices | None = None,
-    alpha: Number | None = None,
-    beta: Number | None = None,
-) -> None:
-    """Writes out[n] = beta * bias[n] + alpha * (a[n] @ b[n]) for each matrix n of a batch."""
-    if batches * rows * columns == 0:
+def _is(number: Number | None, value: float) -> bool:
+    """Returns whether a number is known ahead of time and has this value."""
+    return number is not None and number.value is not None and float(number.value) == value
+
+
+def write_product(k: Kernel, product: Product) -> None:
+    """Writes the loops that compute a batch of matrix products.
+
+    Args:
+        k: the kernel call, which gets the code.
+        product: the operands. The loops over `n`, `r` and `c` run over its batches, rows and columns.
+
+    Raises:
+        Unsupported: `beta` is computed at run time.
+    """
+    if product.batches * product.rows * product.columns == 0:
         return
-    sums = Accumulator(k, a.tensor.dtype)
-    k.read(a.tensor, "a")
-    k.read(b.tensor, "b")
-    if bias is not None and beta is not None and beta.value is not None and float(beta.value) == 0:
-        bias = None
-    if bias is not None:
-        k.read(bias.tensor, "bias")
-    k.write(out.tensor)
-    # `alpha_text` is None if alpha is 1.
-    alpha_text = None if _is_one(alpha) or alpha is None else sums.number(k.number_value(alpha, "alpha"))
-    beta_text = None if _is_one(beta) or beta is None else sums.number(k.number_value(beta, "beta"))
-    if beta is not None and beta.value is None and bias is not None:
-        raise Unsupported("beta is computed at run time; only a constant is supported")
-    code = k.code
+    writer = _ProductWriter(k, product)
+    columns = product.columns
+    whole = columns - columns % SUMS_TOGETHER  # the columns that whole groups of sums compute
+    with ExitStack() as stack:
+        stack.enter_context(k.code.block(f"for (ptrdiff_t n = 0; n < {product.batches}; ++n)"))
+        stack.enter_context(k.code.block(f"for (ptrdiff_t r = 0; r < {product.rows}; ++r)"))
+        if whole:
+            with k.code.block(f"for (ptrdiff_t c = 0; c < {whole}; c += {SUMS_TOGETHER})"):
+                writer.write_sums(SUMS_TOGETHER)
+        if whole < columns:
+            with k.code.block(f"for (ptrdiff_t c = {whole}; c < {columns}; ++c)"):
+                writer.write_sums(1)
 
-    def finish(sum_name: str, column: str) -> None:
-        value = sum_name if alpha_text is None else f"{alpha_text} * {sum_name}"
+
+class _ProductWriter:
+    """Writes the body of the loops over batches (`n`), rows (`r`) and columns (`c`)."""
+
+    def __init__(self, k: Kernel, product: Product) -> None:
+        self._code, self._product = k.code, product
+        self._sums = sums = Accumulator(k, product.a.tensor.dtype)
+        k.read(product.a.tensor, "a")
+        k.read(product.b.tensor, "b")
+        # A beta of 0 ignores the bias, even if the bias contains NaN.
+        self._bias = None if _is(product.beta, 0) else product.bias
+        if self._bias is not None:
+            k.read(self._bias.tensor, "bias")
+        k.write(product.out.tensor)
+        alpha, beta = product.alpha, product.beta
+        # The factors as C expressions; None for 1.
+        self._alpha = None if alpha is None or _is(alpha, 1) else sums.number(k.number_value(alpha, "alpha"))
+        self._beta = None if beta is None or _is(beta, 1) else sums.number(k.number_value(beta, "beta"))
+        if beta is not None and beta.value is None and self._bias is not None:
+            raise Unsupported("beta is computed at run time; only a constant is supported")
+
+    def write_sums(self, count: int) -> None:
+        """Writes the sums s0, s1, ... of `count` columns, starting at column `c`."""
+        a, b, code, sums = self._product.a, self._product.b, self._code, self._sums
+        columns = ["c" if lane == 0 else f"c + {lane}" for lane in range(count)]
+        code.add(f"{sums.type} {', '.join(f's{lane} = 0' for lane in range(count))};")
+        with code.block(f"for (ptrdiff_t k = 0; k < {self._product.depth}; ++k)"):
+            place = terms(("n", a.batch), ("r", a.row), ("k", a.column))
+            code.add(f"const {sums.type} x = {sums.load(f'a[{place}]')};")
+            for lane, column in enumerate(columns):
+                place = terms(("n", b.batch), ("k", b.row), (column, b.column))
+                code.add(f"s{lane} += x * {sums.load(f'b[{place}]')};")
+        for lane, column in enumerate(columns):
+            self._write_result(f"s{lane}", column)
+
+    def _write_result(self, sum_name: str, column: str) -> None:
+        """Writes the statement that scales a sum, adds the bias and stores the result."""
+        out, bias, sums = self._product.out, self._bias, self._sums
+        value = sum_name if self._alpha is None else f"{self._alpha} * {sum_name}"
         if bias is not None:
             place = terms(("n", bias.batch), ("r", bias.row), (column, bias.column))
             term = sums.load(f"bias[{place}]")
-            value = f"{value} + {term if beta_text is None else f'{beta_text} * {term}'}"
+            value = f"{value} + {term if self._beta is None else f'{self._beta} * {term}'}"
         place = terms(("n", out.batch), ("r", out.row), (column, out.column))
         stored = sums.store(value if value == sum_name else f"({value})")
-        code.add(f"out[{place}] = {stored};")
-
-    def block(width: int) -> None:
-        """Writes the sums of `width` columns, starting at column `c`."""
-        lanes = range(width)
-        code.add(f"{sums.type} {', '.join(f's{lane} = 0' for lane in lanes)};")
-        with code.block(f"for (ptrdiff_t k = 0; k < {depth}; ++k)"):
-            place = terms(("n", a.batch), ("r", a.row), ("k", a.column))
-            code.add(f"const {sums.type} x = {sums.load(f'a[{place}]')};")
-            for lane in lanes:
-                column = "c" if lane == 0 else f"c + {lane}"
-                place = terms(("n", b.batch), ("k", b.row), (column, b.column))
-                code.add(f"s{lane} += x * {sums.load(f'b[{place}]')};")
-        for lane in lanes:
-            finish(f"s{lane}", "c" if lane == 0 else f"c + {lane}")
-
-    with ExitStack() as stack:
-        stack.enter_context(code.block(f"for (ptrdiff_t n = 0; n < {batches}; ++n)"))
-        stack.enter_context(code.block(f"for (ptrdiff_t r = 0; r < {rows}; ++r)"))
-        whole = columns - columns % SUMS_TOGETHER
-        if whole:
-            with code.block(f"for (ptrdiff_t c = 0; c < {whole}; c += {SUMS_TOGETHER})"):
-                block(SUMS_TOGETHER)
-        if whole < columns:
-            with code.block(f"for (ptrdiff_t c = {whole}; c < {columns}; ++c)"):
-                block(1)
+        self._code.add(f"out[{place}] = {stored};")
 
 
 def require_same_dtype(k: Kernel, *tensors: TensorValue) -> None:
@@ -178,7 +224,18 @@ def _mm(k: Kernel) -> None:
     require_same_dtype(k, a, b, out)
     k.require_shape(out, [a.sizes[0], b.sizes[1]])
     rows, columns = out.sizes
-    gemm(k, 1, rows, columns, a.sizes[1], Matrices.of(a), Matrices.of(b), Matrices.of(out))
+    write_product(
+        k,
+        Product(
+            batches=1,
+            rows=rows,
+            columns=columns,
+            depth=a.sizes[1],
+            a=Matrices.of(a),
+            b=Matrices.of(b),
+            out=Matrices.of(out),
+        ),
+    )
 
 
 def _bmm(k: Kernel) -> None:
@@ -186,15 +243,17 @@ def _bmm(k: Kernel) -> None:
     require_same_dtype(k, a, b, out)
     k.require_shape(out, [a.sizes[0], a.sizes[1], b.sizes[2]])
     batches, rows, columns = out.sizes
-    gemm(
+    write_product(
         k,
-        batches,
-        rows,
-        columns,
-        a.sizes[2],
-        Matrices.of(a, True),
-        Matrices.of(b, True),
-        Matrices.of(out, True),
+        Product(
+            batches=batches,
+            rows=rows,
+            columns=columns,
+            depth=a.sizes[2],
+            a=Matrices.of(a, batched=True),
+            b=Matrices.of(b, batched=True),
+            out=Matrices.of(out, batched=True),
+        ),
     )
 
 
@@ -204,18 +263,20 @@ def _addmm(batched: bool) -> Generator:
         require_same_dtype(k, a, b, out, summand)
         sizes = list(out.sizes)
         k.require_shape(out, [*a.sizes[:-1], b.sizes[-1]])
-        gemm(
+        write_product(
             k,
-            sizes[0] if batched else 1,
-            sizes[-2],
-            sizes[-1],
-            a.sizes[-1],
-            Matrices.of(a, batched),
-            Matrices.of(b, batched),
-            Matrices.of(out, batched),
-            Matrices.broadcast(summand, sizes),
-            alpha=k.number(4),
-            beta=k.number(3),
+            Product(
+                batches=sizes[0] if batched else 1,
+                rows=sizes[-2],
+                columns=sizes[-1],
+                depth=a.sizes[-1],
+                a=Matrices.of(a, batched),
+                b=Matrices.of(b, batched),
+                out=Matrices.of(out, batched),
+                bias=Matrices.broadcast(summand, sizes),
+                alpha=k.number(4),
+                beta=k.number(3),
+            ),
         )
 
     return generate
@@ -232,16 +293,19 @@ def _linear(k: Kernel) -> None:
     for size in source.sizes[:-1]:
         rows *= size
     k.require_shape(out, [*source.sizes[:-1], *([] if vector else [columns])])
-    gemm(
+    # The weight is [columns, depth], so that its strides of row and column are exchanged.
+    write_product(
         k,
-        1,
-        rows,
-        columns,
-        depth,
-        Matrices(source, 0, depth, 1),
-        Matrices(weight, 0, weight.strides[-1], 0 if vector else weight.strides[0]),
-        Matrices(out, 0, columns, 1),
-        None if bias is None else Matrices.broadcast(bias, [rows, columns]),
+        Product(
+            batches=1,
+            rows=rows,
+            columns=columns,
+            depth=depth,
+            a=Matrices(source, batch=0, row=depth, column=1),
+            b=Matrices(weight, batch=0, row=weight.strides[-1], column=0 if vector else weight.strides[0]),
+            out=Matrices(out, batch=0, row=columns, column=1),
+            bias=None if bias is None else Matrices.broadcast(bias, [rows, columns]),
+        ),
     )
 
 
