@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ from rushlight.runtime.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from torchao.quantization.pt2e.quantizer import Quantizer
 
+    from rushlight.api import CompiledProgram
     from rushlight.quantize.pattern_quantizer import PatternQuantizer
     from rushlight.quantize.tables import Table
 
@@ -42,6 +44,7 @@ _CONFIGS = (
     "weight_only_int8",
     "weight_only_int4",
 )
+# The configurations in which groups of weights share a scale.
 _GROUPED = ("dynamic_int8_weight_int4", "weight_only_int8", "weight_only_int4")
 
 
@@ -69,6 +72,19 @@ def add_to(commands: Commands) -> None:
         help="the inputs for calibration and reports: FILE.py:FUNCTION, a function that returns tensors or "
         "tuples of tensors; or a .npy file for each input, with the samples along the first dimension",
     )
+    _add_configuration_options(parser)
+    add_backend_options(parser)
+    parser.add_argument(
+        "--quantizer", metavar="FILE.py:FUNCTION", help="a function that returns a quantizer of your own"
+    )
+    _add_float_options(parser)
+    _add_report_options(parser)
+    add_library_option(parser)
+    parser.set_defaults(command=run)
+
+
+def _add_configuration_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options for the quantization configuration."""
     parser.add_argument(
         "--config",
         choices=_CONFIGS,
@@ -86,10 +102,10 @@ def add_to(commands: Commands) -> None:
         action="store_true",
         help="round 4-bit weights so that the outputs of each layer change little for the given data (GPTQ)",
     )
-    add_backend_options(parser)
-    parser.add_argument(
-        "--quantizer", metavar="FILE.py:FUNCTION", help="a function that returns a quantizer of your own"
-    )
+
+
+def _add_float_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that keep parts of the model in float."""
     parser.add_argument(
         "--float-modules", nargs="+", default=[], metavar="NAME", help="the names of modules to keep in float"
     )
@@ -107,6 +123,10 @@ def add_to(commands: Commands) -> None:
         metavar="LAYER",
         help="the names of layers to keep in float, as the reports print them",
     )
+
+
+def _add_report_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options for reports on the accuracy, and for their format."""
     parser.add_argument(
         "--report",
         action="store_true",
@@ -135,24 +155,33 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="write the report as an HTML page with plots"
     )
-    add_library_option(parser)
-    parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """Quantizes and compiles the model, and writes the files. If this fails, no incomplete file is left."""
     with rushlight.show_progress():
-        printed = _run(options)
-    print(printed)
+        output = _run(options)
+    print(json.dumps(output.facts, indent=2) if options.json else "\n".join(output.lines))
 
 
-def _run(options: argparse.Namespace) -> str:
-    """Does the work of `run`, and returns the text to print."""
-    if options.html is not None and not (options.report or options.sensitivity):
-        raise InvalidArgumentError("--html: there is no report to write; add --report or --sensitivity")
-    check_output(options.output)
-    check_folder("--html", options.html)
-    check_folder("--etrecord", options.etrecord)
+@dataclass
+class _Output:
+    """What the command prints and writes about the quantized program.
+
+    Attributes:
+        facts: the content of the JSON output.
+        lines: the lines of the text output.
+        sections: the title and the table or text of each section of the HTML page.
+    """
+
+    facts: JsonObject = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+    sections: list[tuple[str, str | Table]] = field(default_factory=list)
+
+
+def _run(options: argparse.Namespace) -> _Output:
+    """Does the work of `run`, and returns what it prints."""
+    _check_options(options)
     load_libraries(options)
     backends = partitioners(options)
     quantize = _quantize_package()
@@ -166,47 +195,69 @@ def _run(options: argparse.Namespace) -> str:
     data = _data(options.data, example)
     with plain_words(model if isinstance(model, torch.nn.Module) else None):
         program = quantize.export_float(model, example)
-    facts: JsonObject = {}
-    sections: list[tuple[str, str | Table]] = []
-    lines: list[str] = []
-    left: list[str] = list(options.float_layers)
-
+    output = _Output()
+    float_layers: list[str] = list(options.float_layers)
     if options.sensitivity or options.min_snr is not None:
         found = quantize.sensitivity(program, None, quantizer, data)
-        facts["sensitivity"] = found.to_dict()
+        output.facts["sensitivity"] = found.to_dict()
         if options.sensitivity:
-            lines += [found.text(), ""]
-            sections += found.sections()
+            output.lines += [found.text(), ""]
+            output.sections += found.sections()
     if options.min_snr is None:
         quantized = quantize.quantize(program, example, quantizer, data or None)
     else:
         chosen = quantize.hybrid(program, example, quantizer, data, min_snr_db=options.min_snr, found=found)
-        quantized, left = chosen.program, left + chosen.left
-    has_record = options.etrecord is not None
-    compiled = rushlight.compile(quantized, partitioner=backends, generate_etrecord=has_record)
-    lines += explanation(options, backends)
-    report = None
+        quantized, float_layers = chosen.program, float_layers + chosen.left
+    compiled = rushlight.compile(
+        quantized, partitioner=backends, generate_etrecord=options.etrecord is not None
+    )
+    output.lines += explanation(options, backends)
     if options.report:
         loaded = rushlight.load(compiled.buffer)
         report = quantize.compare(
             program, quantized, data, floor_db=options.floor, also={"compiled, in the runtime": loaded}
         )
-        facts["report"] = report.to_dict()
-        lines += [report.text(), ""]
-        sections = [*report.sections(), *sections]
+        output.facts["report"] = report.to_dict()
+        output.lines += [report.text(), ""]
+        output.sections = [*report.sections(), *output.sections]
     if options.html is not None:
-        write_file(options.html, page(f"{name}, quantized and float", sections))
-    output = options.output or Path(f"{name}-{'quantized' if options.quantizer else options.config}.pte")
-    compiled.save(output)
-    if has_record:
-        compiled.get_etrecord().save(options.etrecord)
-    if left:
-        lines.append(f"layers in float: {', '.join(left)}")
-    lines.append(f"{output}: {size_text(output.stat().st_size)}")
-    facts |= {"file": str(output), "bytes": output.stat().st_size, "float": left}
-    if has_record:
-        facts["etrecord"] = str(options.etrecord)
-    return json.dumps(facts, indent=2) if options.json else "\n".join(lines)
+        write_file(options.html, page(f"{name}, quantized and float", output.sections))
+    path = options.output or Path(f"{name}-{'quantized' if options.quantizer else options.config}.pte")
+    _save(compiled, path, options.etrecord, float_layers, output)
+    return output
+
+
+def _check_options(options: argparse.Namespace) -> None:
+    """Checks the options for output files before long work starts."""
+    if options.html is not None and not (options.report or options.sensitivity):
+        raise InvalidArgumentError("--html: there is no report to write; add --report or --sensitivity")
+    check_output(options.output)
+    check_folder("--html", options.html)
+    check_folder("--etrecord", options.etrecord)
+
+
+def _save(
+    compiled: CompiledProgram, path: Path, record_path: Path | None, float_layers: list[str], output: _Output
+) -> None:
+    """Saves the program and its ETRecord, and adds the files and the layers in float to the output.
+
+    Args:
+        compiled: the quantized program.
+        path: the path of the .pte file.
+        record_path: the path of the ETRecord; None to write none.
+        float_layers: the names of the layers that stay in float.
+        output: gets the paths and the size.
+    """
+    compiled.save(path)
+    if record_path is not None:
+        compiled.get_etrecord().save(record_path)
+    size = path.stat().st_size
+    if float_layers:
+        output.lines.append(f"layers in float: {', '.join(float_layers)}")
+    output.lines.append(f"{path}: {size_text(size)}")
+    output.facts |= {"file": str(path), "bytes": size, "float": float_layers}
+    if record_path is not None:
+        output.facts["etrecord"] = str(record_path)
 
 
 def _quantize_package() -> ModuleType:
@@ -226,7 +277,7 @@ def _quantizer(options: argparse.Namespace) -> Quantizer:
     if options.quantizer is not None:
         quantizer = load_function(options.quantizer)[1]()
     else:
-        quantizer = _built_in(options)
+        quantizer = _built_in_quantizer(options)
     if options.float_layers or options.float_modules or options.float_types:
         return ExcludeFromQuantization(
             quantizer, options.float_layers, modules=options.float_modules, types=options.float_types
@@ -234,7 +285,7 @@ def _quantizer(options: argparse.Namespace) -> Quantizer:
     return quantizer
 
 
-def _built_in(options: argparse.Namespace) -> PatternQuantizer:
+def _built_in_quantizer(options: argparse.Namespace) -> PatternQuantizer:
     from rushlight import quantize
     from rushlight.backends.cpu.quantizer import CpuQuantizer
     from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer
@@ -262,7 +313,15 @@ def _built_in(options: argparse.Namespace) -> PatternQuantizer:
 
 
 def _data(sources: list[str], example: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """Returns the input tuples of the data sources; the list is empty if there are no sources."""
+    """Returns the inputs of each call for calibration and reports; none if there are no sources.
+
+    Samples of .npy files are divided into batches of the size of the example inputs. The remaining samples,
+    which do not fill a batch, are not used.
+
+    Args:
+        sources: the values of --data.
+        example: the example inputs of the model. The first dimension of the first input is the batch.
+    """
     import torch
 
     if not sources:
