@@ -28,7 +28,6 @@ def add_to(commands: Commands) -> None:
         "token by token, and the speed to standard error.",
         epilog='example: rushlight generate model.pte --tokenizer tokenizer.json --prompt "Once upon a time"',
     )
-    defaults = GenerationConfig()
     parser.add_argument("program", help="a .pte file")
     parser.add_argument(
         "--tokenizer",
@@ -42,6 +41,31 @@ def add_to(commands: Commands) -> None:
         metavar="TEXT",
         help="the text to continue; - reads it from standard input (default: -)",
     )
+    _add_generation_options(parser)
+    parser.add_argument(
+        "--data",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help=".ptd files with the external data of the program (weights outside of the .pte file)",
+    )
+    add_library_option(parser)
+    parser.add_argument(
+        "--threads",
+        type=at_least(1),
+        help="the number of threads (default: RUSHLIGHT_NUM_THREADS, else the number of usable CPU cores)",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print JSON at the end: the text, the numbers of tokens and the times",
+    )
+    parser.set_defaults(command=run)
+
+
+def _add_generation_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options for a `GenerationConfig`; `_generation_config` reads them."""
+    defaults = GenerationConfig()
     parser.add_argument(
         "--max-new-tokens",
         type=at_least(1),
@@ -74,33 +98,10 @@ def add_to(commands: Commands) -> None:
         help="insert the token for the beginning of a text (BOS) before the prompt",
     )
     parser.add_argument("--echo", action="store_true", help="also print the prompt")
-    parser.add_argument(
-        "--data",
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help=".ptd files with the external data of the program (weights outside of the .pte file)",
-    )
-    add_library_option(parser)
-    parser.add_argument(
-        "--threads",
-        type=at_least(1),
-        help="the number of threads (default: RUSHLIGHT_NUM_THREADS, else the number of usable CPU cores)",
-    )
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print JSON at the end: the text, the numbers of tokens and the times",
-    )
-    parser.set_defaults(command=run)
 
 
-def run(options: argparse.Namespace) -> None:
-    """Prints the generated text, the number of tokens and the tokens per second."""
-    load_libraries(options)
-    check_no_bundled_program(Path(options.program))
-    runner = TextLLMRunner(options.program, options.tokenizer, options.data or None, threads=options.threads)
-    config = GenerationConfig(
+def _generation_config(options: argparse.Namespace) -> GenerationConfig:
+    return GenerationConfig(
         echo=options.echo,
         max_new_tokens=options.max_new_tokens,
         temperature=options.temperature,
@@ -108,15 +109,24 @@ def run(options: argparse.Namespace) -> None:
         seed=options.seed,
         num_bos=int(options.bos),
     )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Prints the generated text, the number of tokens and the tokens per second."""
+    load_libraries(options)
+    check_no_bundled_program(Path(options.program))
+    runner = TextLLMRunner(options.program, options.tokenizer, options.data or None, threads=options.threads)
+    config = _generation_config(options)
     prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
     pieces: list[str] = []
-    found: list[Stats] = []
-    give = pieces.append if options.json else None  # None prints the text
-    cancellable(_Stop(runner), lambda _: runner.generate(prompt, config, give, found.append))
+    stats: list[Stats] = []
+    # With --json, the pieces of the text are collected. Otherwise, the runner prints each piece at once.
+    token_callback = pieces.append if options.json else None
+    cancellable(_Stop(runner), lambda _: runner.generate(prompt, config, token_callback, stats.append))
     if options.json:
-        print(json.dumps({"text": "".join(pieces), **json.loads(found[0].to_json_string())}))
+        print(json.dumps({"text": "".join(pieces), **json.loads(stats[0].to_json_string())}))
     else:
-        print(_summary(found[0]), file=sys.stderr)
+        print(_summary(stats[0]), file=sys.stderr)
 
 
 class _Stop:
@@ -127,11 +137,12 @@ class _Stop:
 
 
 def _summary(stats: Stats) -> str:
-    read = stats.prompt_eval_end_ms - stats.inference_start_ms
-    written = stats.inference_end_ms - stats.prompt_eval_end_ms
+    """Returns one line with the numbers of tokens, the times in milliseconds and the tokens per second."""
+    prompt_ms = stats.prompt_eval_end_ms - stats.inference_start_ms
+    generation_ms = stats.inference_end_ms - stats.prompt_eval_end_ms
     return (
         f"load {stats.model_load_end_ms - stats.model_load_start_ms} ms; "
-        f"prompt {count_text(stats.num_prompt_tokens, 'token')}, {read} ms; "
-        f"generated {count_text(stats.num_generated_tokens, 'token')}, {written} ms"
-        + (f", {stats.num_generated_tokens / written * 1000:.1f} tokens/s" if written > 0 else "")
+        f"prompt {count_text(stats.num_prompt_tokens, 'token')}, {prompt_ms} ms; "
+        f"generated {count_text(stats.num_generated_tokens, 'token')}, {generation_ms} ms"
+        + (f", {stats.num_generated_tokens / generation_ms * 1000:.1f} tokens/s" if generation_ms > 0 else "")
     )
