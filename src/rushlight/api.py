@@ -140,14 +140,8 @@ def compile(
             "float32_matmul_precision, compact and weights are options of the default partitioner; if you "
             "give partitioners, give them to CpuPartitioner"
         )
-    programs: Any = model
-    if isinstance(model, torch.nn.Module):
-        programs = export_module(model, example_inputs, example_kwargs, dynamic_shapes)  # type: ignore[arg-type]
-    elif isinstance(model, Mapping):
-        given = [item or {} for item in (example_inputs, example_kwargs, dynamic_shapes)]
-        programs = {name: _exported(name, part, given) for name, part in model.items()}
     edge = to_edge_transform_and_lower(
-        programs,
+        _exported_programs(model, example_inputs, example_kwargs, dynamic_shapes),
         partitioner=[
             CpuPartitioner(
                 float32_matmul_precision=float32_matmul_precision, compact=compact, weights=weights
@@ -172,22 +166,48 @@ def compile(
     return CompiledProgram(edge.to_executorch(backend_config))
 
 
-def _exported(name: str, model: object, given: Sequence[Any]) -> Any:
+def _exported_programs(
+    model: Any, example_inputs: Any, example_kwargs: Any, dynamic_shapes: Any
+) -> ExportedProgram | dict[str, ExportedProgram]:
+    """Exports all modules among the models; programs that are already exported are returned unchanged.
+
+    Args:
+        model: the argument of `compile`: one model, or models by method name.
+        example_inputs: the inputs of the model, or inputs by method name.
+        example_kwargs: the keyword inputs of the model, or keyword inputs by method name.
+        dynamic_shapes: the dynamic dimensions of the model, or dynamic dimensions by method name.
+
+    Raises:
+        ExportError: a module cannot be exported, or an argument for several modules is not a dict by method
+            name.
+    """
+    if isinstance(model, torch.nn.Module):
+        return export_module(model, example_inputs, example_kwargs, dynamic_shapes)
+    if not isinstance(model, Mapping):
+        return model  # type: ignore[no-any-return]
+    by_method = [argument or {} for argument in (example_inputs, example_kwargs, dynamic_shapes)]
+    return {name: _exported_method(name, part, by_method) for name, part in model.items()}
+
+
+def _exported_method(name: str, model: Any, by_method: Sequence[Any]) -> ExportedProgram:
     """Exports the model of one method.
 
     Args:
         name: the name of the method.
         model: a module, or a program that is already exported.
-        given: the example inputs, keyword inputs and dynamic shapes; each is a dict by method name.
+        by_method: three dicts by method name: the example inputs, keyword inputs and dynamic shapes.
+
+    Raises:
+        ExportError: the module cannot be exported, or one of `by_method` is not a dict.
     """
     if not isinstance(model, torch.nn.Module):
-        return model
-    if not all(isinstance(item, Mapping) for item in given):
+        return model  # type: ignore[no-any-return]
+    if not all(isinstance(argument, Mapping) for argument in by_method):
         raise ExportError(
             "example_inputs, example_kwargs and dynamic_shapes of several modules must be dicts by method "
             "name, such as {'encode': (x,)}"
         )
-    inputs, kwargs, shapes = (item.get(name) for item in given)
+    inputs, kwargs, shapes = (argument.get(name) for argument in by_method)
     return export_module(model, inputs, kwargs, shapes)
 
 
