@@ -10,6 +10,7 @@
 #              half an hour of a core, or a few minutes after that of make fuzz where there is ccache
 # make fuzz    changed files for all readers, under the same sanitizers; SECONDS=300 in all, ISA=avx2 chooses microkernels; the first build
 #              takes half an hour of a core
+# make fuzz-python changed files for the readers in Python alone; SECONDS=300 in all
 # make tsan    the C++ tests and the tests marked `threads` under ThreadSanitizer; the first build takes an hour of a core
 # make untraced the runtime without event tracing and its tests, a build of two minutes
 # make avx512  tests of AVX-512 code on an emulated PC, for machines without it; about five minutes on a free core
@@ -53,7 +54,7 @@ BASE ?= HEAD
 
 TARGETS ?= manylinux-x86_64 manylinux-aarch64 musllinux-x86_64 musllinux-aarch64
 
-.PHONY: checks test-long soak wheel sdist reproduce cpp-package release-check demo docs test venv build lint tidy types unit operators cpp untraced targets windows js java api golden interop torture poison asan fuzz tsan avx512 cross bench bench-check bench-browser bench-avx2 format clean system
+.PHONY: checks test-long soak wheel sdist reproduce cpp-package release-check demo docs test venv build lint tidy types unit operators cpp untraced targets windows js java api golden interop torture poison asan fuzz fuzz-python tsan avx512 cross bench bench-check bench-browser bench-avx2 format clean system
 
 venv: $(VENV)/.installed
 demo: build
@@ -192,6 +193,10 @@ fuzz: build
 	RUSHLIGHT_ISA=$(ISA) scripts/run_fuzzers $(FUZZ) $(SECONDS) $(SEED)
 	$(BIN)/python -W ignore -m tests.fuzz readers $(FUZZ)/corpus --mutator $(FUZZ)/fuzz/librushlight_mutator.so \
 		--seconds $$(($(SECONDS) / 5)) --seed $(SEED) --findings $(FUZZ)/findings
+
+fuzz-python: build
+	[ -d $(FUZZ)/corpus ] || $(BIN)/python -W ignore -m tests.fuzz corpus $(FUZZ)/corpus
+	$(BIN)/python -W ignore -m tests.fuzz readers $(FUZZ)/corpus --seconds $(SECONDS) --seed $(SEED) --findings $(FUZZ)/findings
 
 # GCC takes the lanes of a vector that are set one after the other for uninitialized ones here.
 tsan: build

@@ -17,7 +17,9 @@ def main() -> int:
     corpus.add_argument("folder", type=Path)
     readers = commands.add_parser("readers", help="run the readers in Python on changed files")
     readers.add_argument("corpus", type=Path, help="the folder of seeds")
-    readers.add_argument("--mutator", type=Path, required=True, help="the shared library rushlight_mutator")
+    readers.add_argument(
+        "--mutator", type=Path, help="the shared library rushlight_mutator (default: it is built)"
+    )
     readers.add_argument(
         "--seconds", type=float, default=60.0, help="time in seconds for all readers together"
     )
@@ -34,6 +36,7 @@ def main() -> int:
         for kind, count in write_corpus(options.folder).items():
             print(f"{count:6} {kind}")
         return 0
+    from tests.fuzz.library import build_mutator
     from tests.fuzz.readers import READERS, attempt, run
 
     if options.command == "replay":
@@ -41,12 +44,16 @@ def main() -> int:
         print(fault or "no fault")
         return int(fault is not None)
     names = options.only or list(READERS)
+    mutator = options.mutator or build_mutator(options.corpus.with_name("mutator"))
     faults = 0
     for name in names:
+        if not (options.corpus / READERS[name].seeds).is_dir():
+            print(f"{name}: no seeds", flush=True)
+            continue
         count, found = run(
             name,
             options.corpus,
-            options.mutator,
+            mutator,
             options.seconds / len(names),
             options.seed,
             options.findings,

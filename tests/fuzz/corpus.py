@@ -5,10 +5,15 @@ from __future__ import annotations
 import io
 import json
 import tempfile
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
+import torch.utils._pytree as pytree
+from PIL import Image
 from tests.fuzz.calls import calls, rows
 from tests.fuzz.single_call import single_call_program
 from tests.llm.tokenizer_files import write_tokenizers
@@ -17,7 +22,10 @@ from tests.torture.configurations import NAMES, QUANTIZERS, compile_program, con
 
 import rushlight
 from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.compat.native.lowering import to_native
+from rushlight.compat.saved_programs import save as save_edge_program
 from rushlight.compiler.config import ExecutorchBackendConfig
+from rushlight.compiler.edge import to_edge
 from rushlight.devtools.bundled_program import BundledProgram
 from rushlight.devtools.bundled_program.config import MethodTestCase, MethodTestSuite
 from rushlight.devtools.bundled_program.serialize import serialize_from_bundled_program_to_flatbuffer
@@ -83,6 +91,14 @@ def programs() -> Iterator[tuple[str, bytes]]:
         yield f"methods-{len(partitioner)}.pte", bytes(compiled.buffer)
     digest = rushlight.compile(CASES["linear"].export(), digest=True)
     yield "digest.pte", bytes(digest.buffer)
+
+
+def quick_programs() -> Iterator[tuple[str, bytes]]:
+    """Yields a few programs: on kernels and on both native backends, with control flow and with state."""
+    for name in ("linear", "cond", "counter", "digits_cnn"):
+        exported = CASES[name].export()
+        for configuration in ("kernels", "default", "xnnpack"):
+            yield f"{name}-{configuration}.pte", compile_program(exported, configuration)
 
 
 def payloads(program: bytes) -> Iterator[tuple[str, bytes]]:
@@ -162,8 +178,102 @@ KERNELS_YAML = """\
 """
 
 
+SELECTED_YAML = """\
+include_all_operators: false
+operators:
+  aten::add.out:
+    is_root_operator: true
+  aten::mul.out:
+    is_root_operator: true
+et_kernel_metadata:
+  aten::add.out:
+  - v1/6;0,1|6;0,1
+  aten::mul.out:
+  - default
+"""
+
+KERNEL_TABLE = """\
+# operator dtypes argument:dtypes
+aten::add.out float32,int64
+aten::embedding.out float32 1:int32,int64
+mine::f.out
+"""
+
+BUFFERS_CSV = """\
+id,lower,upper,size
+a,0,3,16
+b,1,4,32
+c,3,6,16
+"""
+
+
+def structures() -> Iterator[str]:
+    """Yields the JSON texts of structures of inputs."""
+    leaf: Any = torch.zeros(1)
+    pair = namedtuple("pair", "left right")
+    for values in (
+        (leaf,),
+        ({"a": leaf, "b": [leaf, leaf]},),
+        (OrderedDict(a=leaf), defaultdict(list, b=leaf), deque([leaf])),
+        ((), {"x": (leaf, None)}),
+    ):
+        yield pytree.treespec_dumps(pytree.tree_structure((values, {})))
+    pytree._register_namedtuple(pair, serialized_type_name="tests.pair")
+    yield pytree.treespec_dumps(pytree.tree_structure(((pair(leaf, leaf),), {"k": leaf})))
+    named = json.loads(pytree.treespec_dumps(pytree.tree_structure(((leaf, leaf), {}))))
+    named[1]["names"] = ["x", "y"]
+    yield json.dumps(named)
+
+
+def input_files() -> Iterator[tuple[str, str, bytes]]:
+    """Yields the format, the name and the bytes of files with arrays and images."""
+    arrays: dict[str, Any] = {
+        "float": np.arange(12, dtype=np.float32).reshape(3, 4),
+        "bool": np.array([True, False]),
+        "empty": np.zeros((0, 3), np.int64),
+        "columns": np.asfortranarray(np.ones((2, 3), np.int16)),
+    }
+    for name, array in arrays.items():
+        file = io.BytesIO()
+        np.save(file, array)
+        yield "npy", f"{name}.npy", file.getvalue()
+    for save in (np.savez, np.savez_compressed):
+        file = io.BytesIO()
+        save(file, **arrays)
+        yield "npz", f"{save.__name__}.npz", file.getvalue()
+    picture = Image.fromarray(np.arange(192, dtype=np.uint8).reshape(8, 8, 3))
+    for kind in ("png", "jpeg"):
+        file = io.BytesIO()
+        picture.save(file, kind)
+        yield {"jpeg": "jpg"}.get(kind, kind), f"picture.{kind}", file.getvalue()
+
+
+def packages(folder: Path) -> Iterator[tuple[str, str, bytes]]:
+    """Yields the format, the name and the bytes of packages and of saved edge programs."""
+    for name in ("linear", "conv_bn", "counter"):
+        to_native(CASES[name].export()).save(folder / "model.ptn")
+        yield "ptn", f"{name}.ptn", (folder / "model.ptn").read_bytes()
+    for name in ("linear", "cond"):
+        edge = to_edge(CASES[name].export())
+        save_edge_program(edge.exported_program(), str(folder / "edge.pt2"))
+        yield "edge_program", f"{name}.pt2", (folder / "edge.pt2").read_bytes()
+
+
 def write_corpus(folder: Path) -> dict[str, int]:
     """Writes all seeds into folders by format, and returns their numbers."""
+    return write_seeds(folder)
+
+
+def write_seeds(folder: Path, quick: bool = False) -> dict[str, int]:
+    """Writes seeds into folders by format.
+
+    Args:
+        folder: the folder.
+        quick: write some seeds of each format only.
+
+    Returns:
+        The numbers of seeds by format.
+    """
     counts: dict[str, int] = {}
 
     def write(kind: str, name: str, data: bytes) -> None:
@@ -174,10 +284,11 @@ def write_corpus(folder: Path) -> dict[str, int]:
         path.write_bytes(data)
         counts[kind] = counts.get(kind, 0) + 1
 
-    missing = write_operators(write)
-    if missing:
-        print("kernels without a seed:", *missing)
-    for name, made in programs():
+    if not quick:
+        missing = write_operators(write)
+        if missing:
+            print("kernels without a seed:", *missing)
+    for name, made in quick_programs() if quick else programs():
         write("program", name, made)
         for i, (kind, payload) in enumerate(payloads(made)):
             write(kind, f"{name}-{i}.bin", payload)
@@ -189,6 +300,16 @@ def write_corpus(folder: Path) -> dict[str, int]:
     for kind, name, record in records():
         write(kind, name, record)
     write("yaml", "kernels.yaml", KERNELS_YAML.encode())
+    write("selected_yaml", "selected_operators.yaml", SELECTED_YAML.encode())
+    write("kernel_table", "kernels.txt", KERNEL_TABLE.encode())
+    write("buffers_csv", "buffers.csv", BUFFERS_CSV.encode())
+    for i, structure in enumerate(structures()):
+        write("structure", f"{i}.json", structure.encode())
+    for kind, name, file in input_files():
+        write(kind, name, file)
+    with tempfile.TemporaryDirectory() as made_packages:
+        for kind, name, file in packages(Path(made_packages)):
+            write(kind, name, file)
     with tempfile.TemporaryDirectory() as tokenizers:
         for kind, path in write_tokenizers(Path(tokenizers)).items():
             write(f"tokenizer_{kind}", path.name, path.read_bytes())

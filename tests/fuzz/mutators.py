@@ -91,6 +91,13 @@ def _entry(data: bytes, chosen: random.Random) -> bytes:
         return some_bytes(data, chosen)
 
 
+def json_text(data: bytes, chosen: random.Random) -> bytes:
+    """Changes one value in a JSON file."""
+    if chosen.randrange(20) == 0:
+        return b"[" * chosen.choice([100, 10000, 100000]) + data
+    return _entry(data, chosen)
+
+
 def archive(data: bytes, chosen: random.Random) -> bytes:
     """Changes, removes or renames an entry of a zip archive, and writes correct checksums."""
     if chosen.randrange(10) == 0:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from rushlight.aot_c.dtypes import ELEMENTS, size_of
+from rushlight.aot_c.errors import AotCError
 from rushlight.aot_c.values import Region
 from rushlight.format.program import (
     ExecutionPlan,
@@ -133,6 +134,8 @@ def usage_of(plan: ExecutionPlan) -> Usage:
             call = instruction.instr_args
             if isinstance(call, KernelCall):
                 name = full_name(plan, call.op_index)
+                if not call.args:
+                    raise AotCError(f"method '{plan.name}': {name} is called without arguments")
                 out_value = call.args[0] if name == COPY_INDEX else call.args[-1]
                 outs = set(tensors_in(plan, out_value))
                 arguments = [index for value in call.args for index in tensors_in(plan, value)]

@@ -106,6 +106,17 @@ class MethodWriter:
                     self._instruction(instruction, chain_index)
                 except Unsupported as error:
                     self.refusals.append(f"{self._where(chain_index, position)}: {error}")
+                # Generators rely on the signature of the operator, which a damaged program need not follow.
+                except (
+                    ArithmeticError,
+                    AssertionError,
+                    AttributeError,
+                    LookupError,
+                    TypeError,
+                    ValueError,
+                ) as error:
+                    reason = f"the arguments do not fit the operator ({type(error).__name__}: {error})"
+                    self.refusals.append(f"{self._where(chain_index, position)}: {reason}")
             if len(chain.instructions) in targets:
                 self._label(chain_index, len(chain.instructions))
         try:

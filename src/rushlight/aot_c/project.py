@@ -84,7 +84,7 @@ def _run(
         if isinstance(end.value, TensorValue):
             arguments.append(_array(end, end.value, value.val, f"{prefix}_{end.name}", method, arrays))
         else:
-            arguments.append(_number(value.val))
+            arguments.append(_number(value.val, method))
     expected: list[schema.Value | None] = [*case.expected_outputs] or [None] * len(method.outputs)
     for position, (end, wanted) in enumerate(zip(method.outputs, expected, strict=False)):
         if end.name is None:
@@ -110,7 +110,11 @@ def _run(
             assert isinstance(end.value, Number)
             lines.append(f"    {end.value.c_type} {end.name} = 0;")
             arguments.append(f"&{end.name}")
-            test = "true" if wanted is None else f"fabs((double){end.name} - {_number(wanted.val)}) < 1e-6"
+            test = (
+                "true"
+                if wanted is None
+                else f"fabs((double){end.name} - {_number(wanted.val, method)}) < 1e-6"
+            )
             results.append(f'    printf("output {position}: number %g\\n", (double){end.name});')
             results.append(f"    is_ok &= {test};")
     call = f"{method.function}({', '.join(arguments)})"
@@ -146,12 +150,13 @@ def _array(
     return name
 
 
-def _number(value: object) -> str:
+def _number(value: object, method: MethodText) -> str:
     if isinstance(value, schema.Bool):
         return "true" if value.bool_val else "false"
     if isinstance(value, schema.Int):
         return int_literal(value.int_val)
-    assert isinstance(value, schema.Double)
+    if not isinstance(value, schema.Double):
+        raise AotCError(f"a test case of '{method.name}' has a {type(value).__name__} instead of a number")
     return double_literal(value.double_val) if math.isfinite(value.double_val) else "NAN"
 
 

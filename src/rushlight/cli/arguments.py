@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -204,11 +203,12 @@ def load_array(path: str) -> Any:
 
 def _load_arrays(path: str) -> np.ndarray | list[np.ndarray]:
     """The array in a .npy file, or all arrays in a .npz file."""
-    try:
-        found = np.load(path, allow_pickle=False)
-        return found if isinstance(found, np.ndarray) else [found[name] for name in found.files]
-    except (ValueError, EOFError, zipfile.BadZipFile):
-        raise InvalidArgumentError(f"{path!r} is not a .npy or .npz file of numbers") from None
+    with open(path, "rb") as file:
+        try:
+            found = np.load(file, allow_pickle=False)
+            return found if isinstance(found, np.ndarray) else [found[name] for name in found.files]
+        except Exception:  # numpy raises errors of many types for damaged files
+            raise InvalidArgumentError(f"{path!r} is not a .npy or .npz file of numbers") from None
 
 
 def _read_values(text: str, meta: MethodMeta, index: int) -> list[Any]:
@@ -244,11 +244,13 @@ def _read_image(path: Path, meta: MethodMeta, index: int) -> np.ndarray:
             f"{where}, which has the shape [{shape}]: an image needs an input of shape [1, 3, height, "
             "width], or [1, 1, height, width] for grey levels"
         )
-    try:
-        with Image.open(path) as image:
-            image = image.convert("RGB" if sizes[-3] == 3 else "L").resize((sizes[-1], sizes[-2]))
-    except (SyntaxError, ValueError) as error:
-        raise InvalidArgumentError(f"{str(path)!r} is not an image: {error}") from None
+    with path.open("rb") as file:
+        try:
+            with Image.open(file) as image:
+                image = image.convert("RGB" if sizes[-3] == 3 else "L").resize((sizes[-1], sizes[-2]))
+        except Exception as error:  # Pillow raises errors of many types for damaged files
+            reason = str(error) or type(error).__name__
+            raise InvalidArgumentError(f"{str(path)!r} is not an image: {reason}") from None
     levels = np.asarray(image).reshape(sizes[-2], sizes[-1], sizes[-3]).transpose(2, 0, 1)
     values = levels if dtype.kind in "iu" else levels / np.float32(255)
     return np.ascontiguousarray(values.reshape([1] * (len(sizes) - 3) + list(values.shape)), dtype)

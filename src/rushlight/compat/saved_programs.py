@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, TypeAlias
 from torch._export.serde import serialize as torch_serde
 from torch.export import ExportedProgram
 
-from rushlight.devtools.errors import DevtoolsError
+from rushlight.devtools.errors import DAMAGED_ARCHIVE, DevtoolsError
 from rushlight.devtools.etrecord.serde import ProgramFiles, read_program, write_program
 from rushlight.devtools.etrecord.values import load_artifact
 
@@ -119,19 +119,19 @@ def load(f: File, *, extra_files: dict[str, str] | None = None) -> ExportedProgr
     try:
         with zipfile.ZipFile(f) as archive:
             entries = {info.filename: archive.read(info) for info in archive.infolist()}
-    except zipfile.BadZipFile as error:
+    except DAMAGED_ARCHIVE as error:
         raise DevtoolsError(f"{f} is not a file of a program: {error}") from None
     missing = [name for name in (_PROGRAM, _STATE, _CONSTANTS, _VERSION) if name not in entries]
     if missing:
         raise DevtoolsError(f"{f} is not a file of a program: it does not contain {', '.join(missing)}")
-    version = entries[_VERSION].decode()
+    version = entries[_VERSION].decode(errors="replace")
     if version.split(".")[0] != str(SCHEMA_VERSION[0]):
         raise RuntimeError(
             f"{f} has version {version} of the schema, but only version {SCHEMA_VERSION[0]} is supported"
         )
     if extra_files is not None:
         extra_files.update(
-            (name.removeprefix(_EXTRA), data.decode())
+            (name.removeprefix(_EXTRA), data.decode(errors="replace"))
             for name, data in entries.items()
             if name.startswith(_EXTRA)
         )

@@ -118,15 +118,19 @@ def read_instance(path: Path, alignment: int = 1) -> Problem:
     buffers = []
     with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
+        try:
+            rows = [(reader.line_num, row) for row in reader]
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise ValueError(f"the file is not a CSV file: {error}") from error
         missing = {"id", "lower", "upper", "size"} - set(reader.fieldnames or ())
         if missing:
             raise ValueError(f"the header lacks the columns {', '.join(sorted(missing))}")
-        for index, row in enumerate(reader):
+        for index, (line, row) in enumerate(rows):
             try:
                 size, lower, upper = int(row["size"]), int(row["lower"]), int(row["upper"])
                 buffers.append(Buffer(index, size, lower, upper, alignment=alignment, name=row["id"]))
             except (TypeError, ValueError) as error:
-                raise ValueError(f"line {reader.line_num}: {error}") from error
+                raise ValueError(f"line {line}: {error}") from error
     return Problem.of(buffers)
 
 

@@ -239,8 +239,11 @@ def read_yaml(path: Path) -> Any:
         raise ValueError(f"{path}: reading YAML needs the package PyYAML: pip install pyyaml") from error
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
+    # PyYAML raises errors of several types for scalars such as !!int "" and for files with too many levels.
+    except (yaml.YAMLError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is not valid YAML: {error}") from error
+    except RecursionError:
+        raise ValueError(f"{path} is not valid YAML: it has too many levels") from None
 
 
 def _usage_of_yaml(path: Path) -> Usage:

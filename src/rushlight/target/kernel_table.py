@@ -149,10 +149,13 @@ def read_kernel_table(path: str | Path) -> KernelTable:
     """Reads a kernel table from a file.
 
     Raises:
-        ValueError: a line is not in the text form of kernel tables.
+        ValueError: a line is not in the text form of kernel tables. The message names the file.
         OSError: the file cannot be read.
     """
-    return parse_kernel_table(Path(path).read_text(encoding="utf-8"))
+    try:
+        return parse_kernel_table(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 @cache

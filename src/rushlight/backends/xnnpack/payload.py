@@ -6,6 +6,7 @@ import struct
 from functools import cache
 
 from rushlight.backends.xnnpack import graph
+from rushlight.backends.xnnpack.constants import NONE
 from rushlight.backends.xnnpack.graph import XNNGraph
 from rushlight.backends.xnnpack.wire_tables import XNNPACK
 from rushlight.format.binding import Binding, bind
@@ -47,13 +48,13 @@ def read_payload(data: bytes) -> tuple[XNNGraph, memoryview]:
         The graph, and the constants that are stored in the payload.
 
     Raises:
-        MalformedError: the payload is damaged.
+        MalformedError: the payload is damaged, or a node refers to a value that does not exist.
     """
     view = byte_view(data)
     if len(view) < 8:
         raise MalformedError(f"a payload of {len(view)} bytes has no header")
     if bytes(view[4:8]) != MAGIC:
-        return decode(_binding(), view), view[:0]
+        return _decode(view), view[:0]
     if len(view) < HEADER.size:
         raise MalformedError(f"a payload of {len(view)} bytes has no header")
     _, length, start, size, constants, constants_size = HEADER.unpack_from(view)
@@ -63,4 +64,25 @@ def read_payload(data: bytes) -> tuple[XNNGraph, memoryview]:
         )
     if start + size > len(view) or constants + constants_size > len(view):
         raise MalformedError("tables or constants are outside of the payload", offset=10)
-    return decode(_binding(), view[start : start + size]), view[constants : constants + constants_size]
+    return _decode(view[start : start + size]), view[constants : constants + constants_size]
+
+
+def _decode(tables: memoryview) -> XNNGraph:
+    """Decodes the tables, and checks that nodes refer to values that exist."""
+    found: XNNGraph = decode(_binding(), tables)
+    count = len(found.xvalues)
+    for index, value in enumerate(found.xvalues):
+        union = value.xvalue_union
+        if union is None or getattr(union, "tensor_value", union) is None:
+            raise MalformedError(f"value {index} of the payload has no tensor")
+    for index, node in enumerate(found.xnodes):
+        if node.xnode_union is None:
+            raise MalformedError(f"node {index} of the payload has no type")
+        for name, value in vars(node.xnode_union).items():
+            is_absent = value == NONE and not name.startswith("output")
+            if name.endswith("_id") and value >= count and not is_absent:
+                raise MalformedError(
+                    f"node {index} of the payload ({type(node.xnode_union).__name__}) has the {name} "
+                    f"{value}, but there are {count} values"
+                )
+    return found

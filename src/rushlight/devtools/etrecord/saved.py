@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from torch.export import ExportedProgram
 
-from rushlight.devtools.errors import DevtoolsError
+from rushlight.devtools.errors import DAMAGED_ARCHIVE, DevtoolsError
 from rushlight.devtools.etrecord.entries import (
     EDGE,
     FINGERPRINT,
@@ -64,7 +64,7 @@ def open_etrecord(etrecord_path: str | os.PathLike[str] | IO[bytes]) -> SavedRec
             damaged = archive.testzip()
             comment = archive.comment
             entries = {} if damaged else {name: archive.read(name) for name in archive.namelist()}
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError) as error:
+    except DAMAGED_ARCHIVE as error:
         raise DevtoolsError(
             f"Invalid etrecord file: {where} is not a readable zip archive ({error})"
         ) from None

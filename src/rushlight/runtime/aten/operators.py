@@ -93,8 +93,14 @@ def _overload(op: object) -> OpOverload:
     return op
 
 
-def _has_kernel(op: OpOverload) -> bool:
-    return any(op.has_kernel_for_dispatch_key(key) for key in _DISPATCH_KEYS)
+def _has_kernel(op: object) -> bool:
+    # torch has packets without kernels, such as aten::gt, whose attributes are of other types.
+    try:
+        return isinstance(op, OpOverload) and any(
+            op.has_kernel_for_dispatch_key(key) for key in _DISPATCH_KEYS
+        )
+    except RuntimeError:
+        return False
 
 
 def _written_arguments(op: OpOverload) -> list[str]:

@@ -13,7 +13,13 @@ import torch
 
 from rushlight.format import program as p
 from rushlight.format.pte import PTEFile
-from rushlight.runtime.errors import InvalidArgumentError, InvalidExternalDataError, InvalidProgramError
+from rushlight.runtime.errors import (
+    InvalidArgumentError,
+    InvalidExternalDataError,
+    InvalidProgramError,
+    NotSupportedError,
+    OutOfMemoryError,
+)
 
 DTYPES: dict[int, torch.dtype] = {
     p.ScalarType.BYTE: torch.uint8,
@@ -152,7 +158,7 @@ class ValueReader:
         self.file = file
         self.external = external
         # State without an initial value is initialized with zeros.
-        self.arenas = [torch.zeros(size, dtype=torch.uint8) for size in plan.non_const_buffer_sizes]
+        self.arenas = [_zeros(plan, size) for size in plan.non_const_buffer_sizes]
         self.values = [self._read(value.val) for value in plan.values]
 
     def _read(self, value: p.KernelTypes) -> Slot:
@@ -174,7 +180,11 @@ class ValueReader:
         return None
 
     def _tensor(self, tensor: p.Tensor) -> TensorSlot:
-        dtype = DTYPES[tensor.scalar_type]
+        dtype = DTYPES.get(tensor.scalar_type)
+        if dtype is None:
+            raise NotSupportedError(
+                f"ATen mode does not support tensors of {tensor.scalar_type.name.lower()}"
+            )
         sizes, order = tuple(tensor.sizes), tuple(tensor.dim_order)
         place = tensor.allocation_info
         data = self._data(tensor)
@@ -216,6 +226,15 @@ class ValueReader:
             return None
         source = self.file.constants if tensor.allocation_info is None else self.file.mutable_data
         return _bytes_tensor(source[tensor.data_buffer_idx])
+
+
+def _zeros(plan: p.ExecutionPlan, size: int) -> torch.Tensor:
+    try:
+        return torch.zeros(size, dtype=torch.uint8)
+    except (RuntimeError, MemoryError) as error:
+        raise OutOfMemoryError(
+            f"no memory for the {size} bytes of a planned memory of method {plan.name!r}"
+        ) from error
 
 
 def _bytes_tensor(data: Any) -> torch.Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from rushlight.backends.cpu.plan import tables
+from rushlight.backends.cpu.plan.references import check_references
 from rushlight.backends.cpu.plan.tables import Plan
 from rushlight.backends.cpu.plan.wire_tables import CPU_PLAN
 from rushlight.format.binding import Binding, bind
@@ -27,7 +28,8 @@ def read_plan(payload: bytes) -> Plan:
     """Returns the plan of a payload.
 
     Raises:
-        MalformedError: the payload is damaged, or another version wrote it.
+        MalformedError: the payload is damaged, refers to items that do not exist, or another version wrote
+            it.
     """
     layout = payload[4:8]
     if layout[:3] == b"RCP" and layout != CPU_PLAN.identifier:
@@ -35,4 +37,5 @@ def read_plan(payload: bytes) -> Plan:
             f"the plan has the layout {layout.decode()} of another version: compile the model again"
         )
     plan: Plan = decode(_binding(), memoryview(payload))
+    check_references(plan)
     return plan
