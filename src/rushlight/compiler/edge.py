@@ -15,7 +15,7 @@ from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
 from rushlight.compiler.executorch import ExecutorchProgramManager, check_unchanged, lower_programs
 from rushlight.compiler.garbage import heap_frozen
 from rushlight.compiler.pipelines import core_to_edge, exported_to_plain, plain_to_core
-from rushlight.compiler.preserve import CoreProgram, left_over
+from rushlight.compiler.preserve import CoreProgram, undelegated_ops
 from rushlight.compiler.to_backend import to_backend
 from rushlight.delegate.lowered import get_lowered_backend_modules
 from rushlight.delegate.lowering import MethodProgramsPartitionerSpec
@@ -151,12 +151,12 @@ def _edge_manager(
     edge_programs: dict[str, ExportedProgram] = {}
     for name, core in cores.items():
         program = copy_program(core.program) if core.may_change else core.program
-        edge_programs[name] = core_to_edge(program, config, core.kept)
+        edge_programs[name] = core_to_edge(program, config, core.preserved)
     return EdgeProgramManager(edge_programs, constant_methods, config, preserve_ops=_preserved_ops(cores))
 
 
 def _preserved_ops(cores: Mapping[str, CoreProgram]) -> list[OpOverload]:
-    return list(dict.fromkeys(op for core in cores.values() for op in core.kept))
+    return list(dict.fromkeys(op for core in cores.values() for op in core.preserved))
 
 
 def _decompose_leftovers(
@@ -171,10 +171,11 @@ def _decompose_leftovers(
         Whether a program has changed and must be lowered again.
     """
     leftovers = {
-        name: left_over(name, manager.exported_program(name), partitioners[name], config.preserve_ops)
+        name: undelegated_ops(name, manager.exported_program(name), partitioners[name], config.preserve_ops)
         for name in cores
     }
-    return any([cores[name].give_up(ops) for name, ops in leftovers.items()])
+    # A list, and not a generator, so that the operators of all methods are decomposed.
+    return any([cores[name].stop_preserving(ops) for name, ops in leftovers.items()])
 
 
 def _by_method(

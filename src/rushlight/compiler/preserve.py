@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch._ops import OpOverload
 from torch.export import ExportedProgram
-from torch.fx import GraphModule, Node
+from torch.fx import Node
 
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.frontend.decompose import decompose
@@ -40,7 +40,7 @@ class CoreProgram:
     """A Core ATen program with the operators that the user or the partitioners preserve.
 
     The program is decomposed once. Then some preserved operators are decomposed in place: nodes that no
-    partitioner accepts, and operators in a call of `give_up`.
+    partitioner accepts, and operators in a call of `stop_preserving`.
 
     Args:
         program: the exported program. Partitioners may transform it first.
@@ -49,7 +49,8 @@ class CoreProgram:
 
     Attributes:
         program: the Core ATen program.
-        kept: the operators in the program that are preserved for partitioners.
+        preserved: the operators in the program that are preserved for partitioners. The operators that the
+            user preserves are not included.
     """
 
     def __init__(
@@ -59,20 +60,20 @@ class CoreProgram:
             program = partitioner.transform_for_pre_decomposition(program)
         self._exported = program
         self._partitioners = partitioners
-        self._preserve = preserve
-        self._given_up: set[OpOverload] = set()
+        self._preserved_for_user = preserve
+        self._no_longer_preserved: set[OpOverload] = set()
         requests = self._requests()
-        self.kept = list(dict.fromkeys(op for request in requests for op in request.ops))
-        self.program = decompose(program, [*preserve, *self.kept])
+        self.preserved = list(dict.fromkeys(op for request in requests for op in request.ops))
+        self.program = decompose(program, [*preserve, *self.preserved])
         if partitioners:
-            self._expand_rejected(requests)
+            self._decompose_rejected(requests)
 
     @property
     def may_change(self) -> bool:
-        """Whether a later call of `give_up` may decompose more operators."""
-        return bool(self.kept) and any(item.decomposes_leftovers for item in self._partitioners)
+        """Whether a later call of `stop_preserving` may decompose more operators."""
+        return bool(self.preserved) and any(item.decomposes_leftovers for item in self._partitioners)
 
-    def give_up(self, ops: Collection[OpOverload]) -> bool:
+    def stop_preserving(self, ops: Collection[OpOverload]) -> bool:
         """Decomposes operators that are preserved only for partitioners with `decomposes_leftovers`.
 
         Args:
@@ -81,39 +82,42 @@ class CoreProgram:
         Returns:
             True if one of the operators was not in an earlier call.
         """
-        if self._given_up.issuperset(ops):
+        if self._no_longer_preserved.issuperset(ops):
             return False
-        self._given_up.update(ops)
-        self._expand_rejected(self._requests())
+        self._no_longer_preserved.update(ops)
+        self._decompose_rejected(self._requests())
         return True
 
     def _requests(self) -> list[_PreserveRequest]:
-        return [_request(partitioner, self._exported, self._given_up) for partitioner in self._partitioners]
+        return [
+            _request(partitioner, self._exported, self._no_longer_preserved)
+            for partitioner in self._partitioners
+        ]
 
-    def _expand_rejected(self, requests: Sequence[_PreserveRequest]) -> None:
+    def _decompose_rejected(self, requests: Sequence[_PreserveRequest]) -> None:
         """Decomposes nodes that are preserved only for partitioners, but that no partitioner accepts."""
         requested = {
             op for request in requests if request.accepts is not None for op in request.ops
-        } | self._given_up
+        } | self._no_longer_preserved
         rejected = [
             node
             for node in _calls(self.program)
             if node.target in requested
-            and may_keep(node.target)
+            and may_preserve(node.target)
             and not torch_keeps(node.target)
             and not any(request.claims(node) for request in requests)
         ]
-        targets = {node.target for node in rejected}.difference(self._preserve)
+        targets = {node.target for node in rejected}.difference(self._preserved_for_user)
         rejected = [node for node in rejected if node.target in targets]
         if rejected:
-            preserve = [*self._preserve, *(op for op in self.kept if op not in targets)]
+            preserve = [*self._preserved_for_user, *(op for op in self.preserved if op not in targets)]
             try:
                 self.program = expand_nodes(self.program, rejected, preserve)
             except NeedsFallback:
                 # Decompose all nodes with these operators, even if a partitioner accepts some of them.
                 self.program = decompose(self._exported, preserve)
         present = {node.target for node in _calls(self.program)}
-        self.kept = [op for op in self.kept if op in present]
+        self.preserved = [op for op in self.preserved if op in present]
 
 
 @dataclass(frozen=True)
@@ -129,19 +133,20 @@ class _PreserveRequest:
     accepts: Callable[[Node], bool] | None
 
     def claims(self, node: Node) -> bool:
+        """Returns whether the partitioner preserves the operator of the node and accepts the node."""
         return node.target in self.ops and (self.accepts is None or self.accepts(node))
 
 
 def _request(
-    partitioner: Partitioner, program: ExportedProgram, given_up: Collection[OpOverload]
+    partitioner: Partitioner, program: ExportedProgram, no_longer_preserved: Collection[OpOverload]
 ) -> _PreserveRequest:
     ops, accepts = partitioner.ops_to_not_decompose(program)
     if partitioner.decomposes_leftovers:
-        ops = [op for op in ops if op not in given_up]
-    return _PreserveRequest(dict.fromkeys(op for op in ops if may_keep(op)), accepts)
+        ops = [op for op in ops if op not in no_longer_preserved]
+    return _PreserveRequest(dict.fromkeys(op for op in ops if may_preserve(op)), accepts)
 
 
-def may_keep(op: OpOverload) -> bool:
+def may_preserve(op: OpOverload) -> bool:
     """Returns whether an operator can be preserved.
 
     It must not write to its arguments or return aliases of them, and no pass may need to rewrite it.
@@ -150,19 +155,23 @@ def may_keep(op: OpOverload) -> bool:
 
 
 def _calls(program: ExportedProgram) -> Iterator[Node]:
+    """Yields the nodes that call operators, also in graphs inside control flow."""
     for module in graph_modules(program.graph_module):
         for node in module.graph.nodes:
             if node.op == "call_function":
                 yield node
 
 
-def left_over(
+def undelegated_ops(
     method: str,
     program: ExportedProgram,
     partitioners: Sequence[Partitioner],
     preserve: Collection[OpOverload],
 ) -> set[OpOverload]:
-    """Returns preserved operators that were not completely lowered, and that can be decomposed instead.
+    """Returns the operators that were preserved for a partitioner, but that nodes still call after lowering.
+
+    They can be decomposed instead. For example, a partitioner preserves silu, but a delegate computes only
+    one of two silu nodes. Then silu is in the result.
 
     Args:
         method: the name of the method.
@@ -177,10 +186,10 @@ def left_over(
     found: set[OpOverload] = set()
     for partitioner in partitioners:
         ops, accepts = partitioner.ops_to_not_decompose(program)
-        kept = {op for op in ops if may_keep(op) and not is_quant_primitive(op)}
-        for node in _leftovers(program.graph_module):
+        preserved = {op for op in ops if may_preserve(op) and not is_quant_primitive(op)}
+        for node in _calls(program):
             op = aten_op(node.target)
-            if op not in kept:
+            if op not in preserved:
                 continue
             if partitioner.decomposes_leftovers:
                 found.add(op)
@@ -192,8 +201,3 @@ def left_over(
                     + (f"; the source line is {where}" if where else "")
                 )
     return found.difference(preserve)
-
-
-def _leftovers(graph_module: GraphModule) -> Iterator[Node]:
-    for module in graph_modules(graph_module):
-        yield from (node for node in module.graph.nodes if node.op == "call_function")
