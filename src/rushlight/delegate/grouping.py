@@ -34,7 +34,7 @@ def form_parts(
     nodes = list(graph.nodes)
     chosen = _supported(nodes, supported, groups)
     rank = _ranks(nodes, chosen, {node: group[0] for group in groups for node in group})
-    # A group cannot be one partition if a path leaves the group and enters it again.
+    # No ranks exist if a group cannot be one partition: a path leaves the group and enters it again.
     while rank is None:
         groups = [group for group in groups if not _is_left_and_entered(nodes, group)]
         rank = _ranks(nodes, chosen, {node: group[0] for group in groups for node in group})
@@ -56,33 +56,39 @@ def joined(groups: Iterable[Sequence[Node]]) -> list[list[Node]]:
 
 
 def _ranks(nodes: Sequence[Node], chosen: set[Node], leader: dict[Node, Node]) -> dict[Node, int] | None:
-    """Returns the rank of every node; nodes with the same leader have the same rank.
+    """Returns the rank of every node, by raising ranks until they are consistent.
 
-    Returns None if no such ranks exist.
+    Args:
+        nodes: the nodes in graph order.
+        chosen: the supported nodes.
+        leader: for each node of a group, one node of this group, which is the same for the whole group. All
+            nodes of a group have the same rank.
+
+    Returns:
+        The ranks. None if they would rise forever, because an unsupported node reads one node of a group and
+        is read by another one.
     """
-    rank = dict.fromkeys(nodes, 0)
-    changed = True
-    while changed:  # another iteration is needed only if a group raises the rank of an earlier node
-        changed = False
+    rank = dict.fromkeys(nodes, 0)  # the rank of a group is the rank of its leader
+    is_stale = True
+    while is_stale:
+        # Inputs are before their users in the graph. Ranks of earlier nodes are therefore final, unless a
+        # later node raises the rank of a group.
+        is_stale = False
         for node in nodes:
-            level = rank[node]
+            head = leader.get(node, node)
+            before = rank[head]
             for source in node.all_input_nodes:
-                level = max(level, rank[source] + (source in chosen and node not in chosen))
-            head = leader.get(node)
-            if head is not None:
-                level = max(level, rank[head])
-                if rank[head] < level:
-                    rank[head] = level
-                    changed = True
-            if rank[node] < level:
-                changed = changed or head is not None
-                rank[node] = level
-            if level > len(nodes):
+                leaves_partition = source in chosen and node not in chosen
+                rank[head] = max(rank[head], rank[leader.get(source, source)] + leaves_partition)
+            if rank[head] > len(nodes):  # more than the number of edges on a path without repeated nodes
                 return None
-    return rank
+            if rank[head] > before and node in leader:
+                is_stale = True
+    return {node: rank[leader.get(node, node)] for node in nodes}
 
 
 def _is_left_and_entered(nodes: Sequence[Node], group: Sequence[Node]) -> bool:
+    """Returns whether a path leads from a node of the group over nodes outside it to a node of the group."""
     inside = set(group)
     outside: set[Node] = set()  # nodes reached from the group through nodes outside the group
     for node in nodes:
@@ -97,6 +103,7 @@ def _is_left_and_entered(nodes: Sequence[Node], group: Sequence[Node]) -> bool:
 def _supported(
     nodes: Sequence[Node], supported: Callable[[Node], bool], groups: Iterable[Sequence[Node]]
 ) -> set[Node]:
+    """Returns the nodes that can be in partitions; the arguments are those of `form_parts`."""
     chosen: set[Node] = set()
     for node in nodes:
         if node.op not in COMPUTING:
