@@ -86,3 +86,29 @@ def test_an_unsupported_node_in_between_makes_two_parts() -> None:
     c = graph.call_function(torch.add, (a, b))
     graph.output(c)
     assert form_parts(graph, lambda node: node.target is not torch.sort) == [[a], [c]]
+
+
+def test_groups_that_depend_on_each_other_in_a_cycle_are_not_both_kept() -> None:
+    """a -> (unsupported) -> b and d -> (unsupported) -> c, with the groups (a, c) and (b, d)."""
+    graph = Graph()
+    x = graph.placeholder("x")
+    a, d = (graph.call_function(torch.relu, (x,)) for _ in range(2))
+    to_b, to_c = (graph.call_function(torch.nonzero, (node,)) for node in (a, d))
+    b, c = (graph.call_function(torch.relu, (node,)) for node in (to_b, to_c))
+    graph.output((b, c))
+    parts = form_parts(graph, {a, b, c, d}.__contains__, [[a, c], [b, d]])
+    part_of = {node: str(i) for i, part in enumerate(parts) for node in part}
+    assert set(part_of) == {a, b, c, d}
+    assert part_of[a] == part_of[c]
+    assert is_acyclic(graph, part_of)
+
+
+def test_a_group_with_an_unsupported_node_does_not_divide_a_partition() -> None:
+    """The group (p, q) forms no partition, because no backend supports q; its common rank must not matter."""
+    graph = Graph()
+    x = graph.placeholder("x")
+    a, p = (graph.call_function(torch.relu, (x,)) for _ in range(2))
+    q = graph.call_function(torch.nonzero, (a,))
+    b = graph.call_function(torch.relu, (p,))
+    graph.output((q, b))
+    assert form_parts(graph, {a, p, b}.__contains__, [[p, q]]) == [[a, b]]

@@ -25,7 +25,8 @@ def form_parts(
         graph: the graph.
         supported: whether a backend supports a node.
         groups: nodes that must be in the same partition. If a node of a group is not supported, no node of
-            the group is in a partition. A group that no partition can contain without a cycle is ignored.
+            the group is in a partition. A group that no partition can contain without a cycle is ignored. Of
+            several groups whose partitions would depend on each other in a cycle, one is ignored.
 
     Returns:
         The partitions. The nodes of each partition are in graph order. A getitem node is in the partition of
@@ -33,11 +34,15 @@ def form_parts(
     """
     nodes = list(graph.nodes)
     chosen = _supported(nodes, supported, groups)
-    rank = _ranks(nodes, chosen, {node: group[0] for group in groups for node in group})
+    groups = [group for group in groups if chosen.issuperset(group)]
+    rank = _ranks(nodes, chosen, _leaders(groups))
     # No ranks exist if a group cannot be one partition: a path leaves the group and enters it again.
     while rank is None:
-        groups = [group for group in groups if not _is_left_and_entered(nodes, group)]
-        rank = _ranks(nodes, chosen, {node: group[0] for group in groups for node in group})
+        others = [group for group in groups if not _is_left_and_entered(nodes, group)]
+        # Two groups may have such a path only together: it leaves and enters the first one through the second
+        # one. Then the last group is ignored.
+        groups = others if len(others) < len(groups) else groups[:-1]
+        rank = _ranks(nodes, chosen, _leaders(groups))
     parts: dict[int, list[Node]] = {}
     for node in nodes:
         if node in chosen:
@@ -53,6 +58,11 @@ def joined(groups: Iterable[Sequence[Node]]) -> list[list[Node]]:
         for node in merged:
             group_of[node] = merged
     return list({id(group): group for group in group_of.values()}.values())
+
+
+def _leaders(groups: Iterable[Sequence[Node]]) -> dict[Node, Node]:
+    """Returns the first node of its group for each node of a group."""
+    return {node: group[0] for group in groups for node in group}
 
 
 def _ranks(nodes: Sequence[Node], chosen: set[Node], leader: dict[Node, Node]) -> dict[Node, int] | None:
