@@ -85,8 +85,9 @@ times. Machine: {machine}. Other systems: {systems}.
 
 _FAMILIES = """### Further families of timm
 
-The table shows one small network of each family of timm that `models/field` does not contain, with one
-thread. `python -m benchmarks.wide --models timm:NAME` measures any network of timm. Machine: {machine}.
+The table shows ratios of processor times with one thread: in float32 for one small network of each further
+family of timm, and in int8 for other small networks. `python -m benchmarks.wide --models timm:NAME` measures
+any network of timm. Machine: {machine}.
 Other systems: ONNX Runtime, OpenVINO.
 """
 
@@ -133,7 +134,7 @@ class Measurements:
     field_int8: Results | None = None
     """Such networks in int8 (field_int8.json)."""
     families: Results | None = None
-    """One network of each further family of timm, in float32 and int8 (families.json)."""
+    """Small networks of further families of timm, in float32 and int8 (families.json)."""
     shapes: Figures[shapes_benchmark.Row] | None = None
     """Programs with a dynamic size (shapes.json)."""
     throughput: Figures[throughput_benchmark.Row] | None = None
