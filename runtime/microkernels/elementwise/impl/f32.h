@@ -1,6 +1,8 @@
 // Elementwise loops over float32. The output may be the memory of an input.
 #pragma once
 
+#include <utility>
+
 #include "microkernels/elementwise/impl/f32_functions.h"
 #include "microkernels/tables/f32.h"
 
@@ -67,22 +69,19 @@ RL_INLINE void compare_with(const float* __restrict a, int64_t a_step, const flo
   }
 }
 
+// a > b is b < a, and a != b is the opposite of a == b. So there are few copies of the loops.
 static void compare(CompareOp op, const float* a, int64_t a_step, const float* b, int64_t b_step, uint8_t* y,
                     int64_t n) {
-  switch (op) {
-    case CompareOp::Equal:
-      return compare_with(a, a_step, b, b_step, y, n, [](float u, float v) { return u == v; });
-    case CompareOp::NotEqual:
-      return compare_with(a, a_step, b, b_step, y, n, [](float u, float v) { return u != v; });
-    case CompareOp::Less:
-      return compare_with(a, a_step, b, b_step, y, n, [](float u, float v) { return u < v; });
-    case CompareOp::LessEqual:
-      return compare_with(a, a_step, b, b_step, y, n, [](float u, float v) { return u <= v; });
-    case CompareOp::Greater:
-      return compare_with(a, a_step, b, b_step, y, n, [](float u, float v) { return u > v; });
-    case CompareOp::GreaterEqual:
-      return compare_with(a, a_step, b, b_step, y, n, [](float u, float v) { return u >= v; });
+  if (op == CompareOp::Equal || op == CompareOp::NotEqual) {
+    const uint8_t is_opposite = op == CompareOp::NotEqual ? 1 : 0;
+    return compare_with(a, a_step, b, b_step, y, n,
+                        [=](float u, float v) -> uint8_t { return (u == v) ^ is_opposite; });
   }
+  if (op == CompareOp::Greater || op == CompareOp::GreaterEqual) std::swap(a, b), std::swap(a_step, b_step);
+  if (op == CompareOp::Less || op == CompareOp::Greater) {
+    return compare_with(a, a_step, b, b_step, y, n, [](float u, float v) -> uint8_t { return u < v; });
+  }
+  compare_with(a, a_step, b, b_step, y, n, [](float u, float v) -> uint8_t { return u <= v; });
 }
 
 static void where(const uint8_t* c, int64_t c_step, const float* a, int64_t a_step, const float* b, int64_t b_step,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <type_traits>
+#include <utility>
 
 #include "microkernels/simd/inline.h"
 #include "microkernels/tables/integer.h"
@@ -15,6 +16,19 @@
 #endif
 
 namespace rushlight::microkernels::RL_ISA {
+
+// y[i] = f(a[i], b[i]), where f(u, v) is f(v, u).
+template <typename T, typename R, typename Function>
+RL_INLINE void map_commutative(const T* a, int64_t a_step, const T* b, int64_t b_step, R* y, int64_t n,
+                               const Function& f) {
+  if (!a_step) std::swap(a, b), std::swap(a_step, b_step);
+  if (b_step) {
+    RL_INDEPENDENT for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
+  } else {
+    const T fixed = *b;
+    RL_INDEPENDENT for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], fixed);
+  }
+}
 
 template <typename T, typename R, typename Function>
 RL_INLINE void map_integers(const T* a, int64_t a_step, const T* b, int64_t b_step, R* y, int64_t n,
@@ -54,7 +68,7 @@ static void binary_of(IntegerOp op, const T* a, int64_t a_step, const T* b, int6
   using Product = std::conditional_t<(sizeof(T) < 4), uint32_t, U>;
   switch (op) {
     case IntegerOp::Add:
-      return map_integers(a, a_step, b, b_step, y, n, [](T u, T v) {
+      return map_commutative(a, a_step, b, b_step, y, n, [](T u, T v) {
         return static_cast<T>(static_cast<U>(static_cast<U>(u) + static_cast<U>(v)));
       });
     case IntegerOp::Sub:
@@ -62,13 +76,13 @@ static void binary_of(IntegerOp op, const T* a, int64_t a_step, const T* b, int6
         return static_cast<T>(static_cast<U>(static_cast<U>(u) - static_cast<U>(v)));
       });
     case IntegerOp::Mul:
-      return map_integers(a, a_step, b, b_step, y, n, [](T u, T v) {
+      return map_commutative(a, a_step, b, b_step, y, n, [](T u, T v) {
         return static_cast<T>(static_cast<U>(static_cast<Product>(u) * static_cast<Product>(v)));
       });
     case IntegerOp::Maximum:
-      return map_integers(a, a_step, b, b_step, y, n, [](T u, T v) { return u > v ? u : v; });
+      return map_commutative(a, a_step, b, b_step, y, n, [](T u, T v) { return u > v ? u : v; });
     case IntegerOp::Minimum:
-      return map_integers(a, a_step, b, b_step, y, n, [](T u, T v) { return u < v ? u : v; });
+      return map_commutative(a, a_step, b, b_step, y, n, [](T u, T v) { return u < v ? u : v; });
   }
 }
 
@@ -93,22 +107,18 @@ static void integer_clamp(IntegerType type, const void* x, void* y, int64_t n, i
   });
 }
 
+// All comparisons are made of two, so that there are few copies of the loops: a > b is b < a, and the others are the
+// opposites of these.
 template <typename T>
 static void compare_of(CompareOp op, const T* a, int64_t a_step, const T* b, int64_t b_step, uint8_t* y, int64_t n) {
-  switch (op) {
-    case CompareOp::Equal:
-      return map_integers(a, a_step, b, b_step, y, n, [](T u, T v) -> uint8_t { return u == v; });
-    case CompareOp::NotEqual:
-      return map_integers(a, a_step, b, b_step, y, n, [](T u, T v) -> uint8_t { return u != v; });
-    case CompareOp::Less:
-      return map_integers(a, a_step, b, b_step, y, n, [](T u, T v) -> uint8_t { return u < v; });
-    case CompareOp::LessEqual:
-      return map_integers(a, a_step, b, b_step, y, n, [](T u, T v) -> uint8_t { return u <= v; });
-    case CompareOp::Greater:
-      return map_integers(a, a_step, b, b_step, y, n, [](T u, T v) -> uint8_t { return u > v; });
-    case CompareOp::GreaterEqual:
-      return map_integers(a, a_step, b, b_step, y, n, [](T u, T v) -> uint8_t { return u >= v; });
+  const bool swaps = op == CompareOp::LessEqual || op == CompareOp::Greater;
+  const uint8_t is_opposite =
+      op == CompareOp::NotEqual || op == CompareOp::LessEqual || op == CompareOp::GreaterEqual ? 1 : 0;
+  if (op == CompareOp::Equal || op == CompareOp::NotEqual) {
+    return map_commutative(a, a_step, b, b_step, y, n, [=](T u, T v) -> uint8_t { return (u == v) ^ is_opposite; });
   }
+  if (swaps) std::swap(a, b), std::swap(a_step, b_step);
+  map_integers(a, a_step, b, b_step, y, n, [=](T u, T v) -> uint8_t { return (u < v) ^ is_opposite; });
 }
 
 static void integer_compare(IntegerType type, CompareOp op, const void* a, int64_t a_step, const void* b,
