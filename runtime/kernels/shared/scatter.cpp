@@ -1,5 +1,7 @@
 #include "kernels/shared/scatter.h"
 
+#include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "kernels/shared/accumulator.h"
@@ -82,44 +84,63 @@ void assign(const Tensor& out, int64_t axis, const Tensor& index, const Source& 
                     [=, step = source.step](int64_t i, int64_t at) { to[at] = from[i * step]; });
 }
 
+void assign_source(KernelRuntimeContext& context, const Tensor& out, int64_t axis, const Tensor& index,
+                   const Source& source) {
+  switch_element_size(context, out.element_size(),
+                      [&](auto tag) { assign<typename decltype(tag)::type>(out, axis, index, source); });
+}
+
 template <typename T>
-void reduce_into(KernelRuntimeContext& context, const Tensor& out, int64_t axis, const Tensor& index,
-                 const Source& source, ScatterReduction reduction, bool include_self) {
+void reduce_into(const Tensor& out, int64_t axis, const Tensor& index, const Source& source,
+                 ScatterReduction reduction) {
   const LoopNest nest = gather_loops(index, source.along, out, axis);
   T* const to = out.mutable_data_ptr<T>();
   const T* const from = static_cast<const T*>(source.data);
-  const int64_t stride = stride_at(out, axis);
-  const auto visit = [&](const auto& body) { for_each_gathered(nest, index, stride, 0, index.numel(), body); };
-  if (!include_self) {
-    const T first = identity<T>(reduction);
-    visit([=](int64_t, int64_t at) { to[at] = first; });
-  }
   const int64_t step = source.step;
+  const auto visit = [&](const auto& body) {
+    for_each_gathered(nest, index, stride_at(out, axis), 0, index.numel(), body);
+  };
   if (reduction == ScatterReduction::Sum || reduction == ScatterReduction::Mean) {
     visit([=](int64_t i, int64_t at) { to[at] = add_elements(element(to + at), element(from + i * step)); });
   } else {
     visit([=](int64_t i, int64_t at) { to[at] = combine<T>(reduction, element(to + at), element(from + i * step)); });
   }
-  if (reduction != ScatterReduction::Mean) return;
+}
+
+// Divides each number by the count of its terms.
+void divide_by_counts(KernelRuntimeContext& context, const Tensor& out, int64_t axis, const Tensor& index,
+                      const Source& source, bool include_self) {
   int32_t* counts = context.allocate_temporary_array<int32_t>(static_cast<size_t>(out.numel()));
   if (!counts) return;
   std::fill(counts, counts + out.numel(), include_self ? 1 : 0);
-  visit([=](int64_t, int64_t at) { ++counts[at]; });
-  for (int64_t i = 0; i < out.numel(); ++i) {
-    if (counts[i] > 1) to[i] = mean_of<T>(to[i], counts[i]);
-  }
+  for_each_gathered(gather_loops(index, source.along, out, axis), index, stride_at(out, axis), 0, index.numel(),
+                    [=](int64_t, int64_t at) { ++counts[at]; });
+  switch_dtype<dtypes::kRealHB>(context, out.scalar_type(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* const to = out.mutable_data_ptr<T>();
+    for (int64_t i = 0; i < out.numel(); ++i) {
+      if (counts[i] > 1) to[i] = mean_of<T>(to[i], counts[i]);
+    }
+  });
 }
 
 void scatter_source(KernelRuntimeContext& context, const Tensor& out, int64_t axis, const Tensor& index,
                     const Source& source, ScatterReduction reduction, bool include_self) {
-  if (reduction == ScatterReduction::Assign) {
-    switch_element_size(context, out.element_size(),
-                        [&](auto tag) { assign<typename decltype(tag)::type>(out, axis, index, source); });
-    return;
+  if (reduction == ScatterReduction::Assign) return assign_source(context, out, axis, index, source);
+  if (!include_self) {
+    alignas(16) uint8_t first[kMaxElementSize] = {};
+    switch_dtype<dtypes::kRealHB>(context, out.scalar_type(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const T number = identity<T>(reduction);
+      std::memcpy(first, &number, sizeof(T));
+    });
+    if (context.failed()) return;
+    assign_source(context, out, axis, index, {source.along, first, 0});
   }
   switch_dtype<dtypes::kRealHB>(context, out.scalar_type(), [&](auto tag) {
-    reduce_into<typename decltype(tag)::type>(context, out, axis, index, source, reduction, include_self);
+    reduce_into<typename decltype(tag)::type>(out, axis, index, source, reduction);
   });
+  if (reduction == ScatterReduction::Mean) divide_by_counts(context, out, axis, index, source, include_self);
 }
 
 // Checks all arguments except the source, and copies `in`.
