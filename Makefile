@@ -251,7 +251,7 @@ wheel: $(VENV)/.release
 	$(BIN)/python scripts/release/wheels.py --jobs $(WORKERS) --target $(TARGETS)
 	set -- dist/*-manylinux*_$$(uname -m).whl; [ ! -e "$$1" ] || $(BIN)/python scripts/release/smoke.py "$$@"
 
-sdist: $(VENV)/.environment
+sdist: $(VENV)/.release
 	$(BIN)/python scripts/release/sdist.py --jobs $(WORKERS)
 
 cpp-package: $(VENV)/.environment
