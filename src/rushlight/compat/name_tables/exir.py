@@ -73,7 +73,11 @@ MODULES: dict[str, Names] = {
     "executorch.exir.debug_handle_utils": Names((_HELPERS,)),
     "executorch.exir.native": Names((f"{NATIVE}.lowering",)),
     "executorch.exir.native.native": Names(
-        (f"{NATIVE}.lowering",), {"_validate_merged_program": f"{NATIVE}.lowering:check_program"}
+        (f"{NATIVE}.lowering",),
+        {
+            "_check_delegate_contract": f"{NATIVE}.wrapper:check_delegate_contract",
+            "_validate_merged_program": f"{NATIVE}.lowering:check_program",
+        },
     ),
     "executorch.exir.operator": Names(),
     "executorch.exir.operator.convert": Names(
