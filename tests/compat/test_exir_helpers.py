@@ -158,6 +158,13 @@ def test_out_variants_of_out_variants_and_of_operators_without_one() -> None:
     topk = torch.ops.aten.topk
     assert helpers.to_out_variant(topk.values) == (topk.values, ("values", "indices"))
     assert helpers.to_out_variant(topk.default)[0] is topk.values
+    with torch.library._scoped_library("rushlight_changes", "DEF") as library:
+        library.define("add_to(Tensor x, Tensor(a!) y) -> Tensor")
+        library.define("add_to.other(Tensor x, Tensor y, *, Tensor(a!) out) -> Tensor(a!)")
+        library.define("add_to.out(Tensor x, Tensor(a!) y, *, Tensor(b!) out) -> Tensor(b!)")
+        changes = torch.ops.rushlight_changes.add_to
+        assert helpers.to_out_variant(changes.default) == (changes.out, ("out",))
+        assert helpers.get_out_args_from_opoverload(changes.out) == ("out",)
     with torch.library._scoped_library("rushlight_near_miss", "DEF") as library:
         library.define("half(Tensor x) -> Tensor")
         with pytest.raises(

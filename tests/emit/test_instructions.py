@@ -361,7 +361,7 @@ def add_one_(x: torch.Tensor) -> None:
     x.add_(1)
 
 
-def test_custom_operators_that_change_an_argument_are_refused_by_name() -> None:
+def test_custom_operators_that_change_an_argument_need_a_kernel() -> None:
     class Changes(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             y = x * 2
@@ -369,6 +369,6 @@ def test_custom_operators_that_change_an_argument_are_refused_by_name() -> None:
             return y
 
     edge = to_edge(torch.export.export(Changes(), (torch.ones(3),)))
-    with pytest.raises(EmitError, match="the operator emit_test::add_one_ changes its argument x") as raised:
+    with pytest.raises(UnsupportedOperatorsError, match=r"emit_test\S*add_one_") as raised:
         edge.to_executorch()
     assert "test_instructions.py" in str(raised.value), "the message names the line of the model"

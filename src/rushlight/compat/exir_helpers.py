@@ -27,7 +27,7 @@ from rushlight.ir.constants import NewConstants
 from rushlight.ir.dim_order_ops import dim_order_of
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.fake import Evaluator
-from rushlight.ir.out_variants import find_out_variant
+from rushlight.ir.out_variants import find_out_variant, result_arguments
 from rushlight.ir.spec import (
     TensorSpec,
     contiguous_strides,
@@ -376,8 +376,7 @@ def _near_misses(op: OpOverload) -> str:
 
 def get_out_args_from_opoverload(op_overload: object) -> tuple[str, ...]:
     """Returns the names of the arguments that an out variant writes."""
-    arguments = unwrap_op_overload(op_overload)._schema.arguments
-    return tuple(a.name for a in arguments if a.alias_info is not None and a.alias_info.is_write)
+    return tuple(argument.name for argument in result_arguments(unwrap_op_overload(op_overload)._schema))
 
 
 def parse_qualified_opname(qualified_opname: str) -> tuple[str, str]:

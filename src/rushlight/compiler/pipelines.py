@@ -38,6 +38,7 @@ from rushlight.memory.frees import FreeUnboundedPass
 from rushlight.memory.write_back import WriteBackMutationsPass
 from rushlight.passes.assign_debug_handles import AssignDebugHandlesPass
 from rushlight.passes.base import AnyPass, graph_modules
+from rushlight.passes.call_mutating_ops import CallMutatingOpsPass
 from rushlight.passes.fold_batch_norm import FoldBatchNormPass
 from rushlight.passes.fold_constants import FoldConstantsPass
 from rushlight.passes.fold_quantize_pairs import FoldQuantizePairsPass
@@ -189,6 +190,7 @@ def edge_to_planned(
             *([ReinplacePass(config.reinplace_extra_ops or ())] if reinplaces else []),
             WeightsToOutputsPass(),
             *config.passes,
+            CallMutatingOpsPass(),
             *([LegalizeDimOrderPass()] if dim_order else []),
             SpecPropPass(),
             MarkConstantsPass(),

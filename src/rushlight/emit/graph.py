@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
@@ -113,7 +112,7 @@ class GraphEmitter:
         prim = PYTHON_TO_PRIM.get(target)
         op = aten_op(prim if prim is not None else target)
         if op is None:
-            raise at_node(node, _why_no_instruction(node))
+            raise at_node(node, "calls a function that is not an operator")
         return emit_operator(self.state, node, op, self.lookup)
 
     def _results_of(self, node: Node, spec: object) -> Emitted:
@@ -157,16 +156,3 @@ class GraphEmitter:
                 node, "objects of custom classes (torch.ScriptObject) cannot be written to a program"
             )
         return value
-
-
-def _why_no_instruction(node: Node) -> str:
-    """Returns the reason why a program cannot call the function of a node."""
-    op = node.args[0] if node.args else None
-    if not isinstance(node.target, HigherOrderOperator) or not isinstance(op, OpOverload):
-        return "calls a function that is not an operator"
-    written = [arg.name for arg in op._schema.arguments if arg.alias_info and arg.alias_info.is_write]
-    return (
-        f"the operator {op._schema.name} changes its argument {', '.join(written)}. A program cannot call "
-        "such an operator: define it so that it returns the new value (mutates_args=()), and assign this "
-        "value in the model, for example self.cache.copy_(update(self.cache, value))"
-    )

@@ -15,7 +15,7 @@ from rushlight.emit.tensors import SCALAR_TYPES, empty_tensor
 from rushlight.emit.values import Emitted, Ref
 from rushlight.format.program import Bool, Double, Int, KernelTypes, OptionalTensorList, TensorList
 from rushlight.ir import meta
-from rushlight.ir.out_variants import is_out_variant, written_arguments
+from rushlight.ir.out_variants import is_out_variant, result_arguments
 from rushlight.ir.report import Refusal
 from rushlight.ir.spec import TensorSpec
 
@@ -46,7 +46,7 @@ def emit_operator(state: MethodState, node: Node, op: OpOverload, lookup: Lookup
     schema = op._schema
     arguments: list[Ref] = []
     written: list[Emitted] = []
-    written_names = {argument.name for argument in written_arguments(schema)}
+    result_names = {argument.name for argument in result_arguments(schema)}
     for position, argument in enumerate(schema.arguments):
         if argument.name in node.kwargs:
             value = lookup(node.kwargs[argument.name])
@@ -59,7 +59,7 @@ def emit_operator(state: MethodState, node: Node, op: OpOverload, lookup: Lookup
             dtypes = [spec.dtype for spec in meta.tensor_specs(node)]
             value = state.values.fresh(empty_tensor(dtypes[0] if dtypes else torch.uint8))
         arguments.append(state.values.constant(value, argument.type))
-        if argument.name in written_names:
+        if argument.name in result_names:
             written.append(value)
     results = _results(state, node, op, written)
     schema_count = len(arguments)

@@ -40,14 +40,39 @@ def written_arguments(schema: torch._C.FunctionSchema) -> tuple[torch._C.Argumen
     return tuple(arg for arg in schema.arguments if arg.alias_info is not None and arg.alias_info.is_write)
 
 
+def result_arguments(schema: torch._C.FunctionSchema) -> tuple[torch._C.Argument, ...]:
+    """Returns the written arguments that the results are: the out arguments, if the operator has any.
+
+    The results of an in-place operator are the other arguments that it writes.
+    """
+    written = written_arguments(schema)
+    return tuple(arg for arg in written if arg.kwarg_only) or written
+
+
 def is_out_variant(op: OpOverload) -> bool:
-    """Returns whether `op` writes only into keyword-only out tensors."""
-    written = written_arguments(op._schema)
-    return bool(written) and all(arg.kwarg_only for arg in written)
+    """Returns whether `op` writes its results into keyword-only out tensors.
+
+    The operator may also change other arguments.
+    """
+    return any(arg.kwarg_only for arg in written_arguments(op._schema))
 
 
-def _signature(args: list[torch._C.Argument]) -> list[tuple[str, str]]:
-    return [(arg.name, str(arg.type)) for arg in args]
+def returns_first_argument(op: OpOverload) -> bool:
+    """Returns whether `op` is an in-place operator, which changes its first argument and returns it."""
+    schema = op._schema
+    return (
+        schema.is_mutable and schema.name.endswith("_") and bool(schema.returns) and not has_new_results(op)
+    )
+
+
+def has_new_results(op: OpOverload) -> bool:
+    """Returns whether `op` returns values that are not its arguments."""
+    return any(result.alias_info is None or not result.alias_info.is_write for result in op._schema.returns)
+
+
+def _signature(args: list[torch._C.Argument]) -> list[tuple[str, str, bool]]:
+    """Returns the name and the type of each argument, and whether the operator writes it."""
+    return [(arg.name, str(arg.type), arg.alias_info is not None and arg.alias_info.is_write) for arg in args]
 
 
 def find_out_variant(op: OpOverload) -> OutVariant | None:
@@ -70,12 +95,12 @@ def _search(op: OpOverload, packet: OpOverloadPacket, overloads: tuple[str, ...]
         candidate = getattr(packet, overload_name)
         if not is_out_variant(candidate):
             continue
-        outs = written_arguments(candidate._schema)
+        outs = result_arguments(candidate._schema)
         out_names = {arg.name for arg in outs}
         rest = _signature([arg for arg in candidate._schema.arguments if arg.name not in out_names])
         missing = [item for item in wanted if item not in rest]
         kept = [item for item in wanted if item in rest]
-        if kept == rest and all(name in _TENSOR_OPTIONS for name, _ in missing):
+        if kept == rest and all(name in _TENSOR_OPTIONS for name, _, _ in missing):
             is_list = len(outs) == 1 and isinstance(outs[0].type, torch.ListType)
             found = OutVariant(candidate, tuple(arg.name for arg in outs), is_list)
             if not missing:
@@ -99,7 +124,8 @@ def out_schema(schema: torch._C.FunctionSchema) -> str:
     returns = [str(result.type) for result in schema.returns]
     keyword_only = any(argument.kwarg_only for argument in schema.arguments)
     names = ["out"] if len(returns) == 1 else [f"out{index}" for index in range(len(returns))]
-    letters = [chr(ord("a") + index) for index in range(len(returns))]
+    first = ord("a") + len(written_arguments(schema))
+    letters = [chr(first + index) for index in range(len(returns))]
     marked = [_marked(kind, letter) for kind, letter in zip(returns, letters, strict=True)]
     outs = ", ".join(f"{kind} {out}" for kind, out in zip(marked, names, strict=True))
     head = f"{arguments}, " if arguments else ""

@@ -22,7 +22,7 @@ from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.spec import DEFAULT_ALIGNMENT, TensorSpec
 from rushlight.memory.alias_sets import AliasSet, AliasSets, Owner
 from rushlight.memory.in_place import readings, reads_in_step
-from rushlight.memory.op_arguments import argument, written_names
+from rushlight.memory.op_arguments import argument, result_names
 from rushlight.memory.timeline import Step, Timeline, build_timeline
 
 
@@ -327,7 +327,7 @@ class _Analysis:
         if not specs:
             return
         written: list[TensorSpec] = []
-        for name in written_names(op):
+        for name in result_names(op):
             value = argument(op, node, name)
             for item in value if isinstance(value, (list, tuple)) else (value,):
                 written.extend(_specs(item))

@@ -17,7 +17,7 @@ from torch.fx import Node
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.spec import TensorSpec
-from rushlight.memory.op_arguments import argument, tensor_arguments, written_names
+from rushlight.memory.op_arguments import argument, result_names, tensor_arguments
 
 _UNARY = """
     abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh erf exp expm1 floor gelu log log10 log1p
@@ -125,7 +125,7 @@ def reads_in_step(node: Node, name: str, source: Node, result: TensorSpec) -> bo
 @cache
 def _row(op: OpOverload) -> tuple[InPlaceRow, str | None]:
     """Returns the row of an operator in the table, and the name of its first out argument."""
-    written = written_names(op)
+    written = result_names(op)
     return IN_PLACE.get(op._schema.name, _NOTHING), written[0] if written else None
 
 

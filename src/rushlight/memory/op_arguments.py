@@ -33,6 +33,12 @@ def written_names(op: OpOverload) -> tuple[str, ...]:
     return tuple(argument.name for argument in out_variants.written_arguments(op._schema))
 
 
+@cache
+def result_names(op: OpOverload) -> tuple[str, ...]:
+    """Returns the names of the written arguments that the results are, in the order of the results."""
+    return tuple(argument.name for argument in out_variants.result_arguments(op._schema))
+
+
 def argument(op: OpOverload, node: Node, name: str) -> object:
     """Returns the value of an argument of a node; None if the node does not pass this argument."""
     if name in node.kwargs:

@@ -9,6 +9,7 @@ from torch.utils import _pytree as pytree
 
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.edge_ops import aten_op
+from rushlight.ir.out_variants import returns_first_argument
 from rushlight.ir.spec import TensorSpec
 from rushlight.memory.alias_sets import AliasSet
 from rushlight.memory.aliases import Aliases
@@ -83,7 +84,7 @@ def place_of(node: Node) -> Node:
     """Returns the node whose memory an in-place operator overwrites, or `node` itself for other operators."""
     while True:
         op = aten_op(node.target) if node.op == "call_function" else None
-        if op is None or not op._schema.is_mutable or not op._schema.name.endswith("_"):
+        if op is None or not returns_first_argument(op):
             return node
         target = node.args[0]
         assert isinstance(target, Node)

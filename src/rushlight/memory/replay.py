@@ -21,7 +21,7 @@ from rushlight.ir.control_flow import COND, MAP, SCAN, WHILE_LOOP, is_control_fl
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.spec import TensorSpec
 from rushlight.memory.in_place import readings, reads_in_step, same_elements
-from rushlight.memory.op_arguments import argument, written_names
+from rushlight.memory.op_arguments import argument, result_names, written_names
 from rushlight.memory.outputs import MUTATIONS
 from rushlight.memory.problem import PlanError
 from rushlight.memory.timeline import bodies_of
@@ -287,22 +287,28 @@ class _Replay:
             self.check_written(source, node)
             for tensor in self.tensors_of(source):
                 self.check_read(tensor, node, source.name)
-        targets: list[Node] = [] if op is None else _written(op, node)
+        targets = [] if op is None else _nodes(op, node, written_names(op))
         copies = op is not None and op._schema.name == _WRITE_BACK
         # A custom operator may change a tensor in place. The tensor then keeps its Value object.
         allocations = [target for target in targets if target.target is memory_ops.alloc]
         changed = [] if copies else [t for t in targets if t in self.tensors and t not in allocations]
         self.check_reads(changed, node)
         specs = _leaves(meta.get_spec(node))
-        places = [self.place(spec) for target in targets for spec in meta.tensor_specs(target)]
-        computed = [spec for spec in specs if spec is not None]
-        places += [self.place(spec) for spec in computed[len(places) :]]
+        outs = [] if op is None else _nodes(op, node, result_names(op))
+        written = [spec for target in outs for spec in meta.tensor_specs(target)]
+        new = [spec for spec in specs if spec is not None][len(written) :]
+        others = [spec for t in targets if t not in outs for spec in meta.tensor_specs(t)]
+        places = [self.place(spec) for spec in (*written, *new, *others)]
         self.check_writes(node, arguments, places, specs[0] if specs else None)
         results: list[Tensor | None] = []
-        if changed:
-            results += [tensor for target in changed for tensor in self.tensors_of(target)]
-        else:
-            results += [self.hold(place, Value(node.name)) for place in places]
+        for target in outs:
+            if target in changed:
+                results += self.tensors_of(target)
+            else:
+                results += [
+                    self.hold(self.place(spec), Value(node.name)) for spec in meta.tensor_specs(target)
+                ]
+        results += [self.hold(self.place(spec), Value(node.name)) for spec in new]
         rest = iter(results)
         self.set(node, [None if spec is None else next(rest, None) for spec in specs])
         # A list of results is represented by the list of allocations to which it is written.
@@ -548,10 +554,10 @@ def _leaves(spec: object) -> list[TensorSpec | None]:
     return [item if isinstance(item, TensorSpec) else None for item in items]
 
 
-def _written(op: OpOverload, node: Node) -> list[Node]:
-    """Returns the arguments that the operator writes. Each item of a list is a separate entry."""
+def _nodes(op: OpOverload, node: Node, names: Iterable[str]) -> list[Node]:
+    """Returns the nodes of the arguments with the given names. Each item of a list is a separate entry."""
     found: list[Node] = []
-    for name in written_names(op):
+    for name in names:
         value = argument(op, node, name)
         items = value if isinstance(value, (list, tuple)) else [value]
         found.extend(item for item in items if isinstance(item, Node))

@@ -16,6 +16,7 @@ from rushlight.ir.constants import constant_inputs
 from rushlight.ir.control_flow import is_delegate_call
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.facts import MethodProgram
+from rushlight.ir.out_variants import returns_first_argument
 from rushlight.ir.spec import TensorSpec, contiguous_strides, strides_from_dim_order
 from rushlight.passes.base import GraphPass, ProgramPass
 
@@ -118,7 +119,7 @@ def _spec_of(node: Node, module: GraphModule) -> Any:
         if is_delegate_call(node) and meta.has_spec(node):
             return meta.get_spec(node)
         op = aten_op(node.target)
-        if op is not None and op._schema.is_mutable and op._schema.name.endswith("_"):
+        if op is not None and returns_first_argument(op):
             return meta.get_spec(node.args[0])  # type: ignore[arg-type]
     spec = map_aggregate(meta.find_val(node), _make)
     order = node.kwargs.get("dim_order")

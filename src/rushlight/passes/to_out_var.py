@@ -6,14 +6,21 @@ import operator
 from typing import Any
 
 import torch
-from torch._ops import HigherOrderOperator
+from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx import GraphModule, Node
 from typing_extensions import override
 
 from rushlight.ir import memory_ops, meta
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.errors import CompileError, MissingOutVariantError
-from rushlight.ir.out_variants import OutVariant, find_out_variant, wanted_out_variant, written_arguments
+from rushlight.ir.out_variants import (
+    OutVariant,
+    find_out_variant,
+    has_new_results,
+    is_out_variant,
+    wanted_out_variant,
+    written_arguments,
+)
 from rushlight.ir.report import Refusal, refusal_table
 from rushlight.ir.sym import IntLike, hint, upper_bound
 from rushlight.ir.sym_ops import is_sym_op
@@ -60,7 +67,7 @@ class ToOutVarPass(ModulePass):
             if not _stays(node):
                 raise CompileError(f"node {node.name} calls {node.target}, which is not an operator")
             return
-        if is_sym_op(node.target) or written_arguments(op._schema):
+        if is_sym_op(node.target) or (written_arguments(op._schema) and not _needs_out(op)):
             return
         variant = find_out_variant(op)
         if variant is None:
@@ -72,6 +79,11 @@ class ToOutVarPass(ModulePass):
             node.replace_all_uses_with(kwargs[variant.outs[0]])  # type: ignore[arg-type]
         node.target = variant.op
         node.kwargs = kwargs
+
+
+def _needs_out(op: OpOverload) -> bool:
+    """Returns whether an operator that writes arguments also returns new tensors."""
+    return has_new_results(op) and not is_out_variant(op)
 
 
 def _stays(node: Node) -> bool:

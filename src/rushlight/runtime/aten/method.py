@@ -245,8 +245,8 @@ class Method:
         after[position].copy_(piece)
 
     def _torch_operator(self, op: Any, args: list[int]) -> None:
-        reads, writes, _ = operators.roles(op, args)
-        outs = [] if op._schema.is_mutable and not operators.outs(op) else writes
+        reads, _, _ = operators.roles(op, args)
+        outs = operators.results(op, args)
         result = operators.call(op, [self._get(index) for index in reads], [self._empty(i) for i in outs])
         targets = [slot for index in outs for slot in self._slots(index)]
         if targets:

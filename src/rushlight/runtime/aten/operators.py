@@ -77,7 +77,8 @@ def find_operator(name: str, overload: str) -> OpOverload:
     for candidate in packet.overloads():
         functional = getattr(packet, candidate)
         if (
-            not _written_arguments(functional)
+            not outs(functional)
+            and not _returns_arguments(functional)
             and _has_kernel(functional)
             and _is_functional_form(functional, named, overload)
         ):
@@ -103,16 +104,25 @@ def _has_kernel(op: object) -> bool:
         return False
 
 
-def _written_arguments(op: OpOverload) -> list[str]:
-    return [a.name for a in op._schema.arguments if a.alias_info is not None and a.alias_info.is_write]
+def _returns_arguments(op: OpOverload) -> bool:
+    """Returns whether a result is an argument that the operator writes."""
+    return any(result.alias_info is not None and result.alias_info.is_write for result in op._schema.returns)
 
 
 def _is_functional_form(functional: OpOverload, named: OpOverload | None, overload: str) -> bool:
     if named is None:
         return functional._overloadname == (overload.removesuffix("out").removesuffix("_") or "default")
-    outs = _written_arguments(named)
-    wanted = [(a.name, str(a.type)) for a in named._schema.arguments if a.name not in outs]
-    return wanted == [(a.name, str(a.type)) for a in functional._schema.arguments]
+    wanted = [_kind(a) for a in named._schema.arguments if not a.is_out]
+    return wanted == [_kind(a) for a in functional._schema.arguments]
+
+
+def _kind(argument: torch._C.Argument) -> tuple[str, str, bool]:
+    """Returns the name and the type of an argument, and whether the operator writes it."""
+    return argument.name, str(argument.type), _is_written(argument)
+
+
+def _is_written(argument: torch._C.Argument) -> bool:
+    return argument.alias_info is not None and argument.alias_info.is_write
 
 
 def check(name: str, overload: str) -> None:
@@ -146,23 +156,32 @@ def roles(op: OpOverload, args: list[int]) -> tuple[list[int], list[int], tuple[
 
     Returns:
         The values that are read, the values that are written, and the positions in the first list of values
-        that are also written.
+        that are also written. Results come before arguments that are also read.
     """
-    arguments = op._schema.arguments
-    count = len(arguments)
     positions = outs(op)
-    if positions:
-        return (
-            [args[i] for i in range(count) if i not in positions],
-            [args[i] for i in positions],
-            (),
-        )
-    in_place = tuple(
-        i for i, item in enumerate(arguments) if item.alias_info is not None and item.alias_info.is_write
+    read = [i for i in range(len(op._schema.arguments)) if i not in positions]
+    written = [i for i in read if _is_written(op._schema.arguments[i])]
+    return (
+        [args[i] for i in read],
+        results(op, args) + [args[i] for i in written],
+        tuple(read.index(i) for i in written),
     )
-    if in_place:
-        return args[:count], [args[i] for i in in_place], in_place
-    return args[:count], args[count : count + len(op._schema.returns)], ()
+
+
+def results(op: OpOverload, args: list[int]) -> list[int]:
+    """Returns the values of a kernel call that receive results.
+
+    These are the out arguments, or the values after all arguments.
+
+    Args:
+        op: the operator.
+        args: the indices of the values of the call.
+    """
+    positions = outs(op)
+    if positions or _returns_arguments(op):
+        return [args[i] for i in positions]
+    count = len(op._schema.arguments)
+    return args[count : count + len(op._schema.returns)]
 
 
 def call(op: OpOverload, given: list[object], outs: list[object]) -> Any:
