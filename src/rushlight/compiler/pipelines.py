@@ -36,6 +36,7 @@ from rushlight.ir.progress import working
 from rushlight.ir.verifier import ATEN, EDGE, Options, edge_verifier, verify
 from rushlight.memory.frees import FreeUnboundedPass
 from rushlight.memory.write_back import WriteBackMutationsPass
+from rushlight.passes.apply_cache_updates import ApplyCacheUpdatesPass, updates_caches
 from rushlight.passes.assign_debug_handles import AssignDebugHandlesPass
 from rushlight.passes.base import AnyPass, graph_modules
 from rushlight.passes.call_mutating_ops import CallMutatingOpsPass
@@ -82,6 +83,8 @@ def exported_to_plain(program: ExportedProgram, shared_state: Mapping[str, str])
     """
     if shared_state:  # so that no partitioner treats such a buffer as a constant
         program = copy_program(program, read_facts(program, shared_state))
+    if updates_caches(program.graph_module):
+        program = run_passes(program, [ApplyCacheUpdatesPass()]).exported_program
     if uses_quantized_tensors(program):
         program = run_passes(program, [LowerQuantizedTensorsPass()]).exported_program
     return program

@@ -33,7 +33,14 @@ _RUNNER_FUNCTIONS = {
 
 _LLM_EXPORT = "rushlight.compat.llm_export"
 
-_LLM_OPS = Names(effects=("rushlight.ir.llm_ops", "rushlight.ir.delta_rule_ops", "rushlight.ir.image_ops"))
+_LLM_OPS = Names(
+    effects=(
+        "rushlight.ir.llm_ops",
+        "rushlight.ir.delta_rule_ops",
+        "rushlight.ir.image_ops",
+        "rushlight.ir.cross_attention_ops",
+    )
+)
 
 _IMAGE_OPS = Names(
     ("rushlight.ir.image_ops",),
