@@ -13,7 +13,7 @@ from rushlight.backends.cpu.lower.row import Row
 from rushlight.backends.cpu.lower.unsupported_quantized import unsupported_table_reason
 from rushlight.backends.cpu.plan.sizes import product
 from rushlight.backends.cpu.plan.tables import Gather, Take
-from rushlight.backends.cpu.plan.tensor import Tensor, stored
+from rushlight.backends.cpu.plan.tensor import Tensor, stored_constant
 from rushlight.ir import meta
 from rushlight.ir.constants import Constants
 
@@ -28,7 +28,7 @@ def embedding(lowering: Lowering, node: Node) -> None:
     table = node.args[0]
     data = lowering.constant_value(table)
     if data is not None and table not in lowering.tables:
-        lowering.tables[table] = stored(data, lowering.stored_dtype(data))
+        lowering.tables[table] = stored_constant(data, lowering.stored_dtype(data))
     tensor = lowering.tensor(table) if data is None else lowering.tables[table]
     _gather(lowering, node, tensor, node.args[1], wraps_negative=False)
 

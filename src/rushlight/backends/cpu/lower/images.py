@@ -132,7 +132,7 @@ def convolution(lowering: Lowering, node: Node) -> None:
         input=image_of(lowering, x, node, any_order),
         output=image,
         weight=weight.detach().float(),
-        stored=lowering.stored_dtype(weight),
+        weight_dtype=lowering.stored_dtype(weight),
         rounds_input=weight.dtype is torch.bfloat16,
         bias=None if bias is None else bias.detach().float(),
         stride=by_axis(stride, x.rank, 1),

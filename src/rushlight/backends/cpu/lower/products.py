@@ -31,7 +31,7 @@ def product_of(
     x: Tensor,
     weight: torch.Tensor,
     bias: torch.Tensor | None,
-    stored: torch.dtype | None = None,
+    weight_dtype: torch.dtype | None = None,
 ) -> Tensor:
     """Emits x @ weight.T + bias, and returns its row-major result.
 
@@ -41,7 +41,8 @@ def product_of(
         x: the LHS [.., k].
         weight: [n, k].
         bias: [n], or None.
-        stored: the dtype in which the weight is stored. The default is the result of `stored_dtype`.
+        weight_dtype: the dtype in which the file stores the weight. The default is the result of
+            `stored_dtype`.
     """
     sizes = (*x.sizes[:-1], weight.shape[0])
     rows = product(x.sizes[:-1])
@@ -55,7 +56,7 @@ def product_of(
         output=view,
         weight=weight.detach().float()[:, :, None, None],
         bias=None if bias is None else bias.detach().float(),
-        stored=lowering.stored_dtype(weight) if stored is None else stored,
+        weight_dtype=lowering.stored_dtype(weight) if weight_dtype is None else weight_dtype,
         rounds_input=weight.dtype is torch.bfloat16,
         is_linear=True,
     )

@@ -152,7 +152,7 @@ def _direction(
         hidden=layer.hidden,
         is_backward=is_backward,
         weight=_in_blocks(layer.weight_hh, gates),
-        stored=lowering.stored_dtype(layer.weight_hh),
+        weight_dtype=lowering.stored_dtype(layer.weight_hh),
     )
     lowering.emit(step, node)
 

@@ -229,7 +229,7 @@ def transpose_images(
                 more=images[1:],
                 output=out,
                 weight=torch.cat(parts),
-                stored=lowering.stored_dtype(weight),
+                weight_dtype=lowering.stored_dtype(weight),
                 rounds_input=weight.dtype is torch.bfloat16,
                 bias=None if bias is None else bias.repeat(len(parts)),
                 padding=(-y.first, -x.first),

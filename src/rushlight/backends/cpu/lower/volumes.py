@@ -130,7 +130,7 @@ class _VolumeConvolution:
             more=images[1:],
             output=output,
             weight=weight.float(),
-            stored=self.lowering.stored_dtype(self.weight),
+            weight_dtype=self.lowering.stored_dtype(self.weight),
             rounds_input=self.weight.dtype is torch.bfloat16,
             bias=bias,
             stride=stride,

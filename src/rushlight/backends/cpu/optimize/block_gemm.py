@@ -14,7 +14,7 @@ from rushlight.backends.cpu.pack.panels import padded
 from rushlight.backends.cpu.plan.node import Convolution, PlanNode
 from rushlight.backends.cpu.plan.sizes import product
 from rushlight.backends.cpu.plan.tables import BlockGemm
-from rushlight.backends.cpu.plan.tensor import Tensor, constant, stored
+from rushlight.backends.cpu.plan.tensor import Tensor, constant, stored_constant
 from rushlight.backends.cpu.target import Target
 
 ERROR_BUDGET = 1e-3
@@ -50,7 +50,7 @@ def block_gemms(steps: list[PlanNode], context: Context) -> set[PlanNode]:
 def _may_have_blocks(convolution: Convolution, context: Context) -> bool:
     rows = context.symbols.upper(product(convolution.output.sizes[:3]))
     return (
-        convolution.stored is torch.float32
+        convolution.weight_dtype is torch.float32
         and not convolution.more
         and rows >= 2 * context.options.target.rows
         and bool(convolution.weight.abs().max() <= _LARGEST)
@@ -64,7 +64,7 @@ def block_gemm(convolution: Convolution, context: Context) -> BlockGemm[Tensor]:
     matrix = convolution.weight.view(outputs, channels).t()
     return BlockGemm(
         input=convolution.input,
-        weight=stored(pack_blocks(matrix, blocks, context.options.target)),
+        weight=stored_constant(pack_blocks(matrix, blocks, context.options.target)),
         bias=None if convolution.bias is None else constant(padded(convolution.bias)),
         residual=convolution.residual,
         output=convolution.output,

@@ -36,7 +36,7 @@ def _may_merge(a: Convolution, b: Convolution) -> bool:
         and a.groups == b.groups == 1
         and (a.stride, a.padding, a.dilation) == (b.stride, b.padding, b.dilation)
         and a.weight.shape[1:] == b.weight.shape[1:]
-        and (a.stored, a.rounds_input, a.epilogue) == (b.stored, b.rounds_input, b.epilogue)
+        and (a.weight_dtype, a.rounds_input, a.epilogue) == (b.weight_dtype, b.rounds_input, b.epilogue)
         and x.storage is y.storage
         and x.strides == y.strides
         and x.sizes[:3] == y.sizes[:3]

@@ -22,7 +22,7 @@ from rushlight.backends.cpu.plan.node import Convolution, PlanNode, RecurrentLay
 from rushlight.backends.cpu.plan.operation import Operation
 from rushlight.backends.cpu.plan.sizes import Symbols, same
 from rushlight.backends.cpu.plan.tables import DepthwiseConv2d, Gemm, GroupedConv2d, Recurrent, Winograd
-from rushlight.backends.cpu.plan.tensor import Tensor, constant, stored
+from rushlight.backends.cpu.plan.tensor import Tensor, constant, stored_constant
 
 # The measured cycles of Winograd's input and output transforms, per point and vector of numbers.
 _TRANSFORM = 0.55
@@ -57,7 +57,7 @@ def _recurrent(layer: RecurrentLayer, context: Context) -> Recurrent[Tensor]:
     weights = pack_panels(layer.weight.t()[None], context.options.target)
     return Recurrent(
         projected=layer.projected,
-        weight=stored(weights, layer.stored),
+        weight=stored_constant(weights, layer.weight_dtype),
         bias=layer.bias,
         first_state=layer.first_state,
         first_cell=layer.first_cell,
@@ -83,7 +83,7 @@ def _depthwise(convolution: Convolution) -> DepthwiseConv2d[Tensor]:
     weights = convolution.weight.view(convolution.weight.shape[0], -1).t()
     return DepthwiseConv2d(
         input=convolution.input,
-        weight=stored(weights.flatten(), convolution.stored),
+        weight=stored_constant(weights.flatten(), convolution.weight_dtype),
         bias=None if convolution.bias is None else constant(convolution.bias),
         output=convolution.output,
         window=convolution.window,
@@ -95,7 +95,7 @@ def _grouped(convolution: Convolution) -> GroupedConv2d[Tensor]:
     weights = convolution.weight.permute(1, 2, 3, 0).contiguous()
     return GroupedConv2d(
         input=convolution.input,
-        weight=stored(weights.flatten(), convolution.stored),
+        weight=stored_constant(weights.flatten(), convolution.weight_dtype),
         bias=None if convolution.bias is None else constant(convolution.bias),
         output=convolution.output,
         window=convolution.window,
@@ -116,7 +116,7 @@ def _winograd(convolution: Convolution, m: int, options: Options) -> Winograd[Te
         weights = winograd_weights(convolution.weight, groups, m, options.target)
     return Winograd(
         input=convolution.input,
-        weight=stored(weights, convolution.stored),
+        weight=stored_constant(weights, convolution.weight_dtype),
         bias=None if convolution.bias is None else constant(padded(convolution.bias)),
         residual=convolution.residual,
         more=convolution.more,
@@ -138,7 +138,7 @@ def _gemm(convolution: Convolution, options: Options) -> Gemm[Tensor]:
     weights = product_weights(convolution.weight, convolution.groups, options.target)
     return Gemm(
         input=convolution.input,
-        weight=stored(weights, convolution.stored),
+        weight=stored_constant(weights, convolution.weight_dtype),
         bias=None if convolution.bias is None else constant(padded(convolution.bias)),
         residual=convolution.residual,
         more=convolution.more,
@@ -157,7 +157,7 @@ def stores_taps(convolution: Convolution, options: Options) -> bool:
 
     This is necessary for 16-bit weights, because transformed weights would be too inexact in 16 bits.
     """
-    return options.compact or convolution.stored is not torch.float32
+    return options.compact or convolution.weight_dtype is not torch.float32
 
 
 def winograd_size(convolution: Convolution, options: Options, symbols: Symbols) -> int:

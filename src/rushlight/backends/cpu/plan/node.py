@@ -97,7 +97,7 @@ class Convolution(Operation[Tensor]):
         padding: (height, width).
         dilation: (height, width).
         groups: the number of groups.
-        stored: the dtype of the weights in the file.
+        weight_dtype: the dtype in which the file stores the weights.
         rounds_input: whether inputs may be rounded to the dtype of the weights, as in the program.
         is_linear: whether it is a product of rows [1, 1, rows, k], as in a linear layer.
         epilogue: the clamp and the function that are applied to the result.
@@ -120,7 +120,7 @@ class Convolution(Operation[Tensor]):
     padding: tuple[int, int] = (0, 0)
     dilation: tuple[int, int] = (1, 1)
     groups: int = 1
-    stored: torch.dtype = torch.float32
+    weight_dtype: torch.dtype = torch.float32
     rounds_input: bool = False
     is_linear: bool = False
     epilogue: Epilogue = field(default_factory=Epilogue)
@@ -208,7 +208,7 @@ class RecurrentLayer(Operation[Tensor]):
         hidden: the number of hidden units.
         is_backward: whether it runs from the last time step to the first.
         weight: the unpacked recurrent weights [columns of all gates, hidden].
-        stored: the dtype of the weights in the file.
+        weight_dtype: the dtype in which the file stores the weights.
     """
 
     OPERANDS: ClassVar[tuple[Operand, ...]] = (
@@ -232,7 +232,7 @@ class RecurrentLayer(Operation[Tensor]):
     hidden: int
     is_backward: bool
     weight: torch.Tensor
-    stored: torch.dtype = torch.float32
+    weight_dtype: torch.dtype = torch.float32
 
 
 @dataclass(frozen=True)

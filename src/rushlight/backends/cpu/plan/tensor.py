@@ -259,10 +259,10 @@ def strides_in_order(sizes: Sequence[Size], order: Sequence[int]) -> tuple[Size,
 
 def constant(data: torch.Tensor) -> Tensor:
     """Returns a constant in row-major order, in the dtype in which plans compute with it."""
-    return stored(data.to(planned_dtype(data.dtype)))
+    return stored_constant(data.to(planned_dtype(data.dtype)))
 
 
-def stored(data: torch.Tensor, dtype: torch.dtype | None = None) -> Tensor:
+def stored_constant(data: torch.Tensor, dtype: torch.dtype | None = None) -> Tensor:
     """Returns a constant in row-major order.
 
     Args:
