@@ -6,6 +6,8 @@ from rushlight.backends.cpu.target import Target
 
 _TILE_OVERHEAD = 8
 """The time to start and store a tile in a product of a group, as a number of terms of a sum."""
+_MULTIPLICATIONS_PER_CYCLE = 2
+"""The vectors that a core multiplies and adds in a cycle."""
 
 
 def grouped_product_cycles(groups: int, rows: int, depth: int, columns: int, target: Target) -> float:
@@ -23,13 +25,21 @@ def grouped_product_cycles(groups: int, rows: int, depth: int, columns: int, tar
     """
     if groups == 1:
         return product_cycles(rows, depth, columns, target)
-    return groups * rows * (depth + _TILE_OVERHEAD) * -(-columns // target.vector) / 2
+    vectors = -(-columns // target.vector)
+    return groups * rows * (depth + _TILE_OVERHEAD) * vectors / _MULTIPLICATIONS_PER_CYCLE
 
 
 def product_cycles(rows: int, depth: int, columns: int, target: Target) -> float:
-    """Estimates the cycles of a product [rows, depth] x [depth, columns] with a constant RHS."""
+    """Estimates the cycles of a product [rows, depth] x [depth, columns] with a constant RHS.
+
+    A product with few rows takes as long as the weights need from memory to the core. Other products take as
+    long as the multiplications of whole tiles.
+
+    Returns:
+        The cycles of one core.
+    """
     vectors = -(-columns // target.vector)
-    tiles = -(-rows // target.rows) * target.rows
-    compute = tiles * depth * vectors / 2
-    weights = depth * vectors * target.vector * 4
-    return max(compute, weights / target.weight_bytes)
+    tile_rows = -(-rows // target.rows) * target.rows  # the rows of whole tiles
+    compute = tile_rows * depth * vectors / _MULTIPLICATIONS_PER_CYCLE
+    weight_bytes = depth * vectors * target.vector * 4
+    return max(compute, weight_bytes / target.weight_bytes)
