@@ -12,17 +12,19 @@ namespace rushlight::cpu {
 
 namespace {
 
-// Additional bytes after the arena, because steps may read a few bytes beyond the end of an array.
+// Additional bytes after the arena, states and scratch memory, because steps may read a few bytes beyond the end of an
+// array.
 constexpr size_t kSlack = 64;
+constexpr size_t kSlackFloats = kSlack / sizeof(float);
 
-// Returns the name and the operands of a step's operation.
+// Returns the name of a step's operation and the declarations of its operands.
 const flatbuffer::OperandList& operands_of(const schema::Step& step) {
   return schema::kOperationOperands[static_cast<size_t>(step.operation_type()) - 1];
 }
 
 }  // namespace
 
-Result<Executor*> Executor::make(Plan* plan, const microkernels::F32Microkernels& tiles, int64_t workers,
+Result<Executor*> Executor::make(Plan* plan, const microkernels::F32Microkernels& kernels, int64_t workers,
                                  MemoryAllocator& allocator) {
   void* memory = allocator.allocate(sizeof(Executor), alignof(Executor));
   if (memory == nullptr) {
@@ -30,7 +32,7 @@ Result<Executor*> Executor::make(Plan* plan, const microkernels::F32Microkernels
     return fail(Error::MemoryAllocationFailed, "no memory for an executor");
   }
   Executor* executor = new (memory) Executor(plan);
-  const Error error = executor->build(tiles, workers, allocator);
+  const Error error = executor->build(kernels, workers, allocator);
   if (error == Error::Ok) return executor;
   executor->~Executor();
   return error;
@@ -38,21 +40,47 @@ Result<Executor*> Executor::make(Plan* plan, const microkernels::F32Microkernels
 
 Executor::~Executor() { plan_->~Plan(); }
 
-Error Executor::build(const microkernels::F32Microkernels& tiles, int64_t workers, MemoryAllocator& allocator) {
+Error Executor::build(const microkernels::F32Microkernels& kernels, int64_t workers, MemoryAllocator& allocator) {
   const schema::Plan& table = plan_->table;
-  const auto storages = table.storages();
+  workers_ = workers;
+  RL_TRY(allocate_tables(allocator));
+  RL_TRY(place_storages(allocator));
+  set_permissions();
+  // The memory is allocated for the upper bounds of all symbols.
+  for (uint32_t i = 0; i < symbols_.size(); ++i) symbols_[i] = table.symbols()[i].upper();
+  RL_TRY(evaluate());
+  RL_TRY(set_shapes());
+  set_addresses();
+  RL_TRY(make_steps(kernels, allocator));
+  const Span<uint8_t> masks{make_array<uint8_t>(allocator, bases_.size()), bases_.size()};
+  RL_REQUIRE(masks.data(), MemoryAllocationFailed, "no memory for the storages of a plan (%zu)", masks.size());
+  choose_masks(masks);
+  scratch_ = static_cast<float*>(allocator.allocate((scratch_floats_ + kSlackFloats) * sizeof(float), 64));
+  RL_REQUIRE(scratch_ != nullptr, MemoryAllocationFailed, "no memory for %zu bytes of scratch",
+             scratch_floats_ * sizeof(float));
+  is_current_ = true;
+  return Error::Ok;
+}
+
+Error Executor::allocate_tables(MemoryAllocator& allocator) {
+  const schema::Plan& table = plan_->table;
   symbols_ = {make_array<int64_t>(allocator, table.symbols().size()), table.symbols().size()};
   expressions_ = {make_array<int64_t>(allocator, table.expressions().size()), table.expressions().size()};
   slots_ = {make_array<Binder::Slot>(allocator, table.values().size()), table.values().size()};
-  bases_ = {make_array<uint8_t*>(allocator, storages.size()), storages.size()};
-  lengths_ = {make_array<int64_t>(allocator, storages.size()), storages.size()};
-  Step** steps = make_array<Step*>(allocator, table.steps().size());
+  bases_ = {make_array<uint8_t*>(allocator, table.storages().size()), table.storages().size()};
+  lengths_ = {make_array<int64_t>(allocator, table.storages().size()), table.storages().size()};
+  // The span has the steps that exist; make_steps() extends it.
+  steps_ = Span<Step*>(make_array<Step*>(allocator, table.steps().size()), size_t{0});
   arena_ = static_cast<uint8_t*>(allocator.allocate(static_cast<size_t>(table.arena_bytes()) + kSlack, 64));
-  RL_REQUIRE(
-      symbols_.data() && expressions_.data() && slots_.data() && bases_.data() && lengths_.data() && steps && arena_,
-      MemoryAllocationFailed, "no memory for a plan with an arena of %llu bytes",
-      static_cast<unsigned long long>(table.arena_bytes()));
-  workers_ = workers;
+  const bool has_memory = symbols_.data() && expressions_.data() && slots_.data() && bases_.data() && lengths_.data() &&
+                          steps_.data() && arena_;
+  RL_REQUIRE(has_memory, MemoryAllocationFailed, "no memory for a plan with an arena of %llu bytes",
+             static_cast<unsigned long long>(table.arena_bytes()));
+  return Error::Ok;
+}
+
+Error Executor::place_storages(MemoryAllocator& allocator) {
+  const auto storages = plan_->table.storages();
   for (uint32_t i = 0; i < storages.size(); ++i) {
     const schema::Storage storage = storages[i];
     lengths_[i] = static_cast<int64_t>(storage.bytes());
@@ -62,38 +90,35 @@ Error Executor::build(const microkernels::F32Microkernels& tiles, int64_t worker
     }
     if (storage.kind() == schema::StorageKind::STATE) RL_TRY(make_state(i, allocator));
   }
+  return Error::Ok;
+}
+
+void Executor::set_permissions() {
+  const schema::Plan& table = plan_->table;
   for (uint32_t i = 0; i < slots_.size(); ++i) {
-    const schema::Storage storage = storages[table.values()[i].storage()];
-    slots_[i].is_constant = storage.kind() == schema::StorageKind::CONSTANT;
-    slots_[i].is_arena = storage.kind() == schema::StorageKind::ARENA;
-    slots_[i].is_writable =
-        storage.kind() == schema::StorageKind::ARENA || storage.kind() == schema::StorageKind::STATE ||
-        (storage.kind() == schema::StorageKind::ARGUMENT && table.arguments()[storage.index()].is_output());
+    const schema::Storage storage = table.storages()[table.values()[i].storage()];
+    const schema::StorageKind kind = storage.kind();
+    slots_[i].is_constant = kind == schema::StorageKind::CONSTANT;
+    slots_[i].is_arena = kind == schema::StorageKind::ARENA;
+    const bool is_output = kind == schema::StorageKind::ARGUMENT && table.arguments()[storage.index()].is_output();
+    slots_[i].is_writable = slots_[i].is_arena || kind == schema::StorageKind::STATE || is_output;
   }
-  // The memory is allocated for the upper bounds of all symbols.
-  for (uint32_t i = 0; i < symbols_.size(); ++i) symbols_[i] = table.symbols()[i].upper();
-  RL_TRY(evaluate());
-  RL_TRY(place_views());
-  set_addresses();
+}
+
+Error Executor::make_steps(const microkernels::F32Microkernels& kernels, MemoryAllocator& allocator) {
+  const schema::Plan& table = plan_->table;
   const Packing packing{table.vector_floats(), table.panel_floats()};
   for (uint32_t i = 0; i < table.steps().size(); ++i) {
     const schema::Step step = table.steps()[i];
-    Binder binder(operands_of(step).name, slots_, tiles, packing, allocator);
+    Binder binder(operands_of(step).name, slots_, kernels, packing, allocator);
     Result<Step*> made = make_step(step, binder);
     if (!made.ok()) return made.error();
-    steps[i] = *made;
-    steps[i]->debug_handle = step.debug_handle();
-    steps_ = {steps, i + 1};
-    RL_TRY(steps[i]->prepare());
-    scratch_floats_ = std::max(scratch_floats_, steps[i]->scratch_floats(workers_));
+    steps_ = {steps_.data(), i + 1};
+    steps_[i] = *made;
+    steps_[i]->debug_handle = step.debug_handle();
+    RL_TRY(steps_[i]->prepare());
+    scratch_floats_ = std::max(scratch_floats_, steps_[i]->scratch_floats(workers_));
   }
-  const Span<uint8_t> masks{make_array<uint8_t>(allocator, storages.size()), storages.size()};
-  RL_REQUIRE(masks.data(), MemoryAllocationFailed, "no memory for the storages of a plan (%zu)", masks.size());
-  choose_masks(masks);
-  scratch_ = static_cast<float*>(allocator.allocate((scratch_floats_ + 16) * sizeof(float), 64));
-  RL_REQUIRE(scratch_ != nullptr, MemoryAllocationFailed, "no memory for %zu bytes of scratch",
-             scratch_floats_ * sizeof(float));
-  is_current_ = true;
   return Error::Ok;
 }
 
@@ -161,7 +186,7 @@ Error Executor::evaluate() {
   return Error::Ok;
 }
 
-Error Executor::place_views() {
+Error Executor::set_shapes() {
   const schema::Plan& table = plan_->table;
   for (uint32_t i = 0; i < slots_.size(); ++i) {
     const schema::Value value = table.values()[i];
@@ -173,6 +198,15 @@ Error Executor::place_views() {
       view.strides[d] = expressions_[value.strides()[static_cast<size_t>(d)]];
     }
   }
+  RL_TRY(set_argument_lengths());
+  for (uint32_t i = 0; i < slots_.size(); ++i) {
+    RL_REQUIRE(fits_storage(i), InvalidProgram, "value %u of the plan extends beyond its storage", i);
+  }
+  return Error::Ok;
+}
+
+Error Executor::set_argument_lengths() {
+  const schema::Plan& table = plan_->table;
   for (uint32_t i = 0; i < table.arguments().size(); ++i) {
     const uint32_t id = table.arguments()[i].value();
     if (id == kNone) continue;
@@ -184,25 +218,25 @@ Error Executor::place_views() {
     }
     lengths_[table.values()[id].storage()] = bytes;
   }
-  for (uint32_t i = 0; i < slots_.size(); ++i) {
-    const View& view = slots_[i].view;
-    const schema::Value value = table.values()[i];
-    int64_t last = expressions_[value.offset()];  // offset of the last element
-    bool is_empty = false;
-    bool fits = last >= 0;
-    int64_t count = 1;
-    for (int d = 0; d < view.rank; ++d) {
-      int64_t reach = 0;
-      fits = fits && view.sizes[d] >= 0 && view.strides[d] >= 0 && view.sizes[d] <= INT32_MAX &&
-             !__builtin_mul_overflow(std::max<int64_t>(view.sizes[d] - 1, 0), view.strides[d], &reach) &&
-             !__builtin_add_overflow(last, reach, &last) && !__builtin_mul_overflow(count, view.sizes[d], &count);
-      is_empty = is_empty || view.sizes[d] == 0;
-    }
-    const int64_t size = static_cast<int64_t>(element_size(view.dtype));
-    fits = fits && (is_empty || last < lengths_[value.storage()] / size);
-    RL_REQUIRE(fits, InvalidProgram, "value %u of the plan extends beyond its storage", i);
-  }
   return Error::Ok;
+}
+
+bool Executor::fits_storage(uint32_t index) const {
+  const View& view = slots_[index].view;
+  const schema::Value value = plan_->table.values()[index];
+  int64_t last = expressions_[value.offset()];  // the offset of the last element, in elements
+  if (last < 0) return false;
+  bool is_empty = false;
+  int64_t count = 1;  // the product of the sizes, which steps compute without a check of overflow
+  for (int d = 0; d < view.rank; ++d) {
+    const int64_t size = view.sizes[d], stride = view.strides[d];
+    if (size < 0 || size > INT32_MAX || stride < 0) return false;
+    int64_t reach = 0;
+    if (__builtin_mul_overflow(std::max<int64_t>(size - 1, 0), stride, &reach)) return false;
+    if (__builtin_add_overflow(last, reach, &last) || __builtin_mul_overflow(count, size, &count)) return false;
+    is_empty = is_empty || size == 0;
+  }
+  return is_empty || last < lengths_[value.storage()] / static_cast<int64_t>(element_size(view.dtype));
 }
 
 void Executor::set_addresses() {
@@ -247,7 +281,7 @@ Error fail_in(const Step& step, Error error, BackendExecutionContext& context) {
 
 Error Executor::update(BackendExecutionContext& context) {
   RL_TRY(evaluate());
-  RL_TRY(place_views());
+  RL_TRY(set_shapes());
   needed_floats_ = 0;
   for (Step* step : steps_) {
     if (const Error error = step->prepare(); error != Error::Ok) return fail_in(*step, error, context);
@@ -430,7 +464,7 @@ Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> ar
   Run run{kernels, std::min(workers_, threads), scratch_, {}};
   if (needed_floats_ > scratch_floats_) {
     // A step may choose an algorithm for smaller shapes that needs more scratch memory than for the upper bounds.
-    run.scratch = kernels.allocate_temporary_array<float>(needed_floats_ + 16);
+    run.scratch = kernels.allocate_temporary_array<float>(needed_floats_ + kSlackFloats);
     RL_REQUIRE(run.scratch != nullptr, MemoryAllocationFailed,
                "no temporary memory of %zu bytes, which these shapes need for scratch; the upper bounds of the shapes "
                "need only %zu",
