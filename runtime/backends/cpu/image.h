@@ -27,10 +27,11 @@ inline Result<Image> image_of(const View& view) {
 // The inputs of a convolution, whose channels are concatenated in the order of the inputs.
 class SourceViews {
  public:
-  Error bind(Binder& binder, Operand input, const flatbuffer::Operands& more) {
-    RL_REQUIRE(more.size() < Sources::kMax, InvalidProgram, "a convolution has too many inputs: %u", more.size() + 1);
+  Error bind(Binder& binder, Operand input, const flatbuffer::Operands& more_inputs) {
+    RL_REQUIRE(more_inputs.size() < Sources::kMax, InvalidProgram, "a convolution has too many inputs: %u",
+               more_inputs.size() + 1);
     views_[count_++] = binder.input(input);
-    for (uint32_t i = 0; i < more.size(); ++i) views_[count_++] = binder.input(more[i]);
+    for (uint32_t i = 0; i < more_inputs.size(); ++i) views_[count_++] = binder.input(more_inputs[i]);
     return binder.error();
   }
 

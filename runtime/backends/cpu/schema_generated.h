@@ -358,7 +358,7 @@ struct Gemm : flatbuffer::Table {
   flatbuffer::Operand prologue_scale() const { return {"prologue_scale", scalar<uint32_t>(12, flatbuffer::kNoOperand)}; }
   flatbuffer::Operand prologue_shift() const { return {"prologue_shift", scalar<uint32_t>(14, flatbuffer::kNoOperand)}; }
   // Further inputs. Their channels follow the channels of the first input. Not with a prologue.
-  flatbuffer::Operands more() const { return flatbuffer::Operands("more", vector<uint32_t>(16)); }
+  flatbuffer::Operands more_inputs() const { return flatbuffer::Operands("more_inputs", vector<uint32_t>(16)); }
   flatbuffer::Operand output() const { return {"output", scalar<uint32_t>(18, 0)}; }
   Window window() const { return table<Window>(20); }
   bool has_window() const { return field(20) != nullptr; }
@@ -402,7 +402,7 @@ struct Winograd : flatbuffer::Table {
   flatbuffer::Operand bias() const { return {"bias", scalar<uint32_t>(8, flatbuffer::kNoOperand)}; }
   flatbuffer::Operand residual() const { return {"residual", scalar<uint32_t>(10, flatbuffer::kNoOperand)}; }
   // Further inputs. Their channels follow the channels of the first input.
-  flatbuffer::Operands more() const { return flatbuffer::Operands("more", vector<uint32_t>(12)); }
+  flatbuffer::Operands more_inputs() const { return flatbuffer::Operands("more_inputs", vector<uint32_t>(12)); }
   flatbuffer::Operand output() const { return {"output", scalar<uint32_t>(14, 0)}; }
   uint32_t m() const { return scalar<uint32_t>(16, 2); }
   uint32_t pad_h() const { return scalar<uint32_t>(18, 0); }
@@ -1082,7 +1082,7 @@ inline constexpr flatbuffer::Field kGemm[] = {
   {"residual", flatbuffer::Kind::Scalar, 4, false, 0},
   {"prologue_scale", flatbuffer::Kind::Scalar, 4, false, 0},
   {"prologue_shift", flatbuffer::Kind::Scalar, 4, false, 0},
-  {"more", flatbuffer::Kind::Scalars, 4, false, 0},
+  {"more_inputs", flatbuffer::Kind::Scalars, 4, false, 0},
   {"output", flatbuffer::Kind::Scalar, 4, false, 0},
   {"window", flatbuffer::Kind::Table, 4, false, 5},
   {"groups", flatbuffer::Kind::Scalar, 4, false, 0},
@@ -1104,7 +1104,7 @@ inline constexpr flatbuffer::OperandInfo kGemmOperands[] = {
   {"residual", 10, false, true, flatbuffer::Effect::Reads},
   {"prologue_scale", 12, false, true, flatbuffer::Effect::Reads},
   {"prologue_shift", 14, false, true, flatbuffer::Effect::Reads},
-  {"more", 16, true, false, flatbuffer::Effect::Reads},
+  {"more_inputs", 16, true, false, flatbuffer::Effect::Reads},
   {"output", 18, false, false, flatbuffer::Effect::Writes},
 };
 inline constexpr flatbuffer::Field kBlockGemm[] = {
@@ -1135,7 +1135,7 @@ inline constexpr flatbuffer::Field kWinograd[] = {
   {"weight", flatbuffer::Kind::Scalar, 4, false, 0},
   {"bias", flatbuffer::Kind::Scalar, 4, false, 0},
   {"residual", flatbuffer::Kind::Scalar, 4, false, 0},
-  {"more", flatbuffer::Kind::Scalars, 4, false, 0},
+  {"more_inputs", flatbuffer::Kind::Scalars, 4, false, 0},
   {"output", flatbuffer::Kind::Scalar, 4, false, 0},
   {"m", flatbuffer::Kind::Scalar, 4, false, 0},
   {"pad_h", flatbuffer::Kind::Scalar, 4, false, 0},
@@ -1161,7 +1161,7 @@ inline constexpr flatbuffer::OperandInfo kWinogradOperands[] = {
   {"weight", 6, false, false, flatbuffer::Effect::Reads},
   {"bias", 8, false, true, flatbuffer::Effect::Reads},
   {"residual", 10, false, true, flatbuffer::Effect::Reads},
-  {"more", 12, true, false, flatbuffer::Effect::Reads},
+  {"more_inputs", 12, true, false, flatbuffer::Effect::Reads},
   {"output", 14, false, false, flatbuffer::Effect::Writes},
 };
 inline constexpr flatbuffer::Field kDepthwiseConv2d[] = {

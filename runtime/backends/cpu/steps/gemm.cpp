@@ -23,7 +23,7 @@ class GemmStep final : public Step {
       scale_ = binder.optional_input(op.prologue_scale());
       shift_ = binder.optional_input(op.prologue_shift());
     }
-    RL_TRY(in_.bind(binder, op.input(), op.more()));
+    RL_TRY(in_.bind(binder, op.input(), op.more_inputs()));
     c.weights =
         binder.packed_weights(op.weight(), c.groups, c.window.kernel_h * c.window.kernel_w * c.channels, c.outputs);
     c.bias = binder.optional_constant(op.bias(), round_up(c.groups * c.outputs, 64));

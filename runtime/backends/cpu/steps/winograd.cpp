@@ -25,7 +25,7 @@ class WinogradStep final : public Step {
     RL_REQUIRE(c.stride == 1 || (c.m == 2 && !op.transforms_weight()), InvalidProgram,
                "a Winograd convolution does not support tiles of %lld outputs with a stride of %lld",
                static_cast<long long>(c.m), static_cast<long long>(c.stride));
-    RL_TRY(in_.bind(binder, op.input(), op.more()));
+    RL_TRY(in_.bind(binder, op.input(), op.more_inputs()));
     if (op.transforms_weight()) {
       c.weights = transformed(op, binder);
     } else {

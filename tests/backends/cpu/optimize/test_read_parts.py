@@ -49,7 +49,7 @@ def readers(program: bytes) -> list[Kind]:
     return [
         type(step.operation)
         for step in plan_of(program).steps
-        if isinstance(step.operation, (Gemm, Winograd)) and step.operation.more
+        if isinstance(step.operation, (Gemm, Winograd)) and step.operation.more_inputs
     ]
 
 

@@ -226,7 +226,7 @@ def transpose_images(
             out = side_by_side.narrow(3, x.begin * outputs, len(parts) * outputs)
             step = Convolution(
                 input=images[0],
-                more=images[1:],
+                more_inputs=images[1:],
                 output=out,
                 weight=torch.cat(parts),
                 weight_dtype=lowering.stored_dtype(weight),

@@ -127,7 +127,7 @@ class _VolumeConvolution:
         """
         step = Convolution(
             input=images[0],
-            more=images[1:],
+            more_inputs=images[1:],
             output=output,
             weight=weight.float(),
             weight_dtype=self.lowering.stored_dtype(self.weight),

@@ -51,7 +51,7 @@ def _may_have_blocks(convolution: Convolution, context: Context) -> bool:
     rows = context.symbols.upper(product(convolution.output.sizes[:3]))
     return (
         convolution.weight_dtype is torch.float32
-        and not convolution.more
+        and not convolution.more_inputs
         and rows >= 2 * context.options.target.rows
         and bool(convolution.weight.abs().max() <= _LARGEST)
     )

@@ -70,7 +70,7 @@ def fuse_bottlenecks(steps: list[PlanNode], context: Context) -> list[PlanNode]:
 
 def is_pointwise(gemm: Gemm[Tensor]) -> bool:
     """Returns whether it is a 1 x 1 convolution with stride 1, one input and one group."""
-    return gemm.groups == 1 and not gemm.more and _without_dilation(gemm.window) == Window()
+    return gemm.groups == 1 and not gemm.more_inputs and _without_dilation(gemm.window) == Window()
 
 
 def _without_dilation(window: Window) -> Window:
@@ -81,7 +81,7 @@ def _without_dilation(window: Window) -> Window:
 
 
 def _may_be_first(gemm: Gemm[Tensor], context: Context) -> bool:
-    if gemm.groups != 1 or gemm.more or gemm.residual is not None or gemm.prologue is not None:
+    if gemm.groups != 1 or gemm.more_inputs or gemm.residual is not None or gemm.prologue is not None:
         return False
     sizes = [context.symbols.upper(size) for size in gemm.output.sizes]
     if 4 * sizes[1] * sizes[2] * sizes[3] <= context.options.target.cache:

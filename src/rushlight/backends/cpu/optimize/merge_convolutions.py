@@ -29,7 +29,7 @@ def _may_merge(a: Convolution, b: Convolution) -> bool:
         return False
     x, y = a.output, b.output
     return (
-        (a.input, a.more) == (b.input, b.more)
+        (a.input, a.more_inputs) == (b.input, b.more_inputs)
         and (a.bias is None) == (b.bias is None)
         and a.residual is None
         and b.residual is None

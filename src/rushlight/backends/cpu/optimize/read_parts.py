@@ -11,7 +11,7 @@ and a convolution reads the result of 128 channels. All images are [n, h, w, c] 
     target of the copy of b         (1, 2, 2, 80)     (512, 256, 128, 1)        48
 
 The offset of a target is its first channel in the result. a begins at channel 0, and b at channel 48, where a
-ends. Therefore the convolution gets the operands input=a and more=[b], and both copies are removed. It
+ends. Therefore the convolution gets the operands input=a and more_inputs=[b], and both copies are removed. It
 multiplies gcd(48, 80) = 16 channels at a time, so that a product never has channels of both images. Images of
 3 and 5 channels, as in place_concatenations.py, stay concatenated, because products of fewer than MIN_PIECE
 channels are slow.
@@ -54,7 +54,7 @@ def read_parts(steps: list[PlanNode]) -> list[PlanNode]:
         for step, sources in sources_of.items():
             convolution = step.of(Convolution)
             assert sources is not None and convolution is not None
-            accesses.change(step, replace(convolution, input=sources[0], more=sources[1:]))
+            accesses.change(step, replace(convolution, input=sources[0], more_inputs=sources[1:]))
         for step in copies:
             accesses.remove(step)
     return [step for step in steps if step in accesses]
@@ -65,7 +65,7 @@ def _sources(step: PlanNode, storage: Storage, copies: list[PlanNode]) -> list[T
     convolution = step.of(Convolution)
     if convolution is None or type(convolution) is not Convolution:
         return None
-    if convolution.groups != 1 or convolution.more:
+    if convolution.groups != 1 or convolution.more_inputs:
         return None
     image = convolution.input
     if image.storage is not storage or step.reads().count(storage) != 1:

@@ -89,7 +89,7 @@ class Convolution(Operation[Tensor]):
     Attributes:
         input: the first input.
         residual: a tensor that is added to the result, or None.
-        more: further inputs, whose channels follow the channels of the first input.
+        more_inputs: further inputs, whose channels follow the channels of the first input.
         output: the result.
         weight: [outputs, channels of a group, kernel height, kernel width].
         bias: [outputs], or None.
@@ -106,13 +106,13 @@ class Convolution(Operation[Tensor]):
     OPERANDS: ClassVar[tuple[Operand, ...]] = (
         Operand("input", Effect.READS),
         Operand("residual", Effect.READS, in_place=True),
-        Operand("more", Effect.READS, is_vector=True),
+        Operand("more_inputs", Effect.READS, is_vector=True),
         Operand("output", Effect.WRITES),
     )
 
     input: Tensor
     residual: Tensor | None = None
-    more: list[Tensor] = field(default_factory=list)
+    more_inputs: list[Tensor] = field(default_factory=list)
     output: Tensor
     weight: torch.Tensor
     bias: torch.Tensor | None = None
@@ -154,7 +154,7 @@ class Convolution(Operation[Tensor]):
             and outputs // self.groups <= 16
             and 4 <= height * width
             and height <= 16
-            and not self.more
+            and not self.more_inputs
         )
 
     @property
@@ -162,7 +162,7 @@ class Convolution(Operation[Tensor]):
         """Whether it is a 1 x 1 convolution with stride 1, one input and one group."""
         return (
             self.groups == 1
-            and not self.more
+            and not self.more_inputs
             and self.weight.shape[2:] == (1, 1)
             and self.stride == (1, 1)
             and self.padding == (0, 0)

@@ -315,7 +315,7 @@ class Gemm(Operation[V], Generic[V]):
         Operand("residual", Effect.READS, in_place=True),
         Operand("prologue_scale", Effect.READS),
         Operand("prologue_shift", Effect.READS),
-        Operand("more", Effect.READS, is_vector=True),
+        Operand("more_inputs", Effect.READS, is_vector=True),
         Operand("output", Effect.WRITES),
     )
 
@@ -327,7 +327,7 @@ class Gemm(Operation[V], Generic[V]):
     prologue_scale: V | None = None
     """[n, h, w, c]; the numbers of an image are the same for all of its pixels. Only with a prologue."""
     prologue_shift: V | None = None
-    more: list[V] = field(default_factory=list)
+    more_inputs: list[V] = field(default_factory=list)
     """Further inputs. Their channels follow the channels of the first input. Not with a prologue."""
     output: V
     window: Window = field(default_factory=Window)
@@ -378,7 +378,7 @@ class Winograd(Operation[V], Generic[V]):
         Operand("weight", Effect.READS),
         Operand("bias", Effect.READS),
         Operand("residual", Effect.READS, in_place=True),
-        Operand("more", Effect.READS, is_vector=True),
+        Operand("more_inputs", Effect.READS, is_vector=True),
         Operand("output", Effect.WRITES),
     )
 
@@ -390,7 +390,7 @@ class Winograd(Operation[V], Generic[V]):
     """
     bias: V | None = None
     residual: V | None = None
-    more: list[V] = field(default_factory=list)
+    more_inputs: list[V] = field(default_factory=list)
     """Further inputs. Their channels follow the channels of the first input."""
     output: V
     m: int = 2
