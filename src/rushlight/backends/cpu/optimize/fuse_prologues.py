@@ -12,7 +12,7 @@ from rushlight.backends.cpu.plan.sizes import same
 from rushlight.backends.cpu.plan.tables import BinaryFunction, Gemm, Prologue, StorageKind, UnaryFunction
 from rushlight.backends.cpu.plan.tensor import Tensor
 
-# The order in which a product applies the operations.
+# The order in which a product applies the operations: it scales, shifts and clamps.
 _STAGES = {
     (BinaryFunction, BinaryFunction.MUL): 0,
     (BinaryFunction, BinaryFunction.ADD): 1,
@@ -63,10 +63,10 @@ def _fuse(before: PlanNode, step: PlanNode, gemm: Gemm[Tensor], accesses: Access
     chain = before.of(Chain)
     if chain is None or _is_in_place(before, chain, accesses):
         return False
-    found = _read(chain)
-    if found is None or not is_pointwise(gemm):
+    match = _match(chain)
+    if match is None or not is_pointwise(gemm):
         return False
-    written, x = chain.output.as_image(), found.x
+    written, x = chain.output.as_image(), match.x
     channels = x.sizes[3]
     if not gemm.input.has_layout_of(written) or not same(gemm.input.offset, written.offset):
         return False
@@ -75,15 +75,17 @@ def _fuse(before: PlanNode, step: PlanNode, gemm: Gemm[Tensor], accesses: Access
     step.operation = replace(
         gemm,
         input=x,
-        prologue_scale=found.scale,
-        prologue_shift=found.shift,
-        prologue=found.prologue,
+        prologue_scale=match.scale,
+        prologue_shift=match.shift,
+        prologue=match.prologue,
     )
     step.nodes = nodes_of((before, step))
     return True
 
 
 def _is_by_channel(image: Tensor) -> bool:
+    """Returns whether an image [n, h, w, c] varies only by channel: all its pixels have the same numbers."""
+
     def is_same(axis: int) -> bool:
         return same(image.sizes[axis], 1) or same(image.strides[axis], 0)
 
@@ -91,8 +93,15 @@ def _is_by_channel(image: Tensor) -> bool:
 
 
 @dataclass(frozen=True)
-class _Found:
-    """The operands of clamp(x * scale + shift); `prologue` has the bounds of the clamp."""
+class _ScaleShiftClamp:
+    """A chain clamp(x * scale + shift).
+
+    Attributes:
+        x: the images [n, h, w, c].
+        scale: the factor of each channel, as [n, h, w, c] with the same number for all pixels; None for 1.
+        shift: the summand of each channel, in the same form; None for 0.
+        prologue: the bounds of the clamp.
+    """
 
     x: Tensor
     scale: Tensor | None
@@ -100,28 +109,31 @@ class _Found:
     prologue: Prologue
 
 
-def _read(chain: Chain) -> _Found | None:
+def _match(chain: Chain) -> _ScaleShiftClamp | None:
     """Returns the operands if the chain is clamp(x * scale + shift) on images or rows; otherwise None."""
     if chain.output.rank not in (3, 4):
         return None
     operands = [operand.as_image() for operand in chain.inputs]
-    maps = [index for index, operand in enumerate(operands) if not _is_by_channel(operand)]
-    if len(maps) != 1:
+    images = [index for index, operand in enumerate(operands) if not _is_by_channel(operand)]
+    if len(images) != 1:
         return None
-    factors: list[Tensor | None] = [None, None]
+    scale_and_shift: list[Tensor | None] = [None, None]  # by stage
     prologue = Prologue()
-    stage, current = -1, maps[0]
+    stage = -1
+    current = images[0]  # the source number of x, and then of the result of the last instruction
     for index, instruction in enumerate(chain.code):
         others = [source for source in instruction.sources if source != current]
         function = instruction.function
-        last, stage = stage, _STAGES.get((type(function), function), -1)
-        if stage <= last or len(others) != len(instruction.sources) - 1 or any(s < 0 for s in others):
+        last_stage, stage = stage, _STAGES.get((type(function), function), -1)
+        is_next_stage = stage > last_stage
+        reads_current_once = len(others) == len(instruction.sources) - 1
+        if not is_next_stage or not reads_current_once or any(source < 0 for source in others):
             return None
         if others:
-            factors[stage] = operands[others[0]]
+            scale_and_shift[stage] = operands[others[0]]
         elif function is UnaryFunction.CLAMP:
             prologue = Prologue(low=instruction.p, high=instruction.q)
         else:
             prologue = Prologue(low=0.0, high=INFINITY)
         current = -1 - index
-    return _Found(operands[maps[0]], factors[0], factors[1], prologue)
+    return _ScaleShiftClamp(operands[images[0]], scale_and_shift[0], scale_and_shift[1], prologue)

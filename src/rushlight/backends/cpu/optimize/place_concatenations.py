@@ -109,10 +109,10 @@ def place_concatenations(steps: list[PlanNode], context: Context) -> list[PlanNo
     U-Net, the memory of the whole result is in use for a long time. If this increases the peak memory,
     convolutions read such an input from its own storage, or the input is copied.
     """
-    return _smaller(_place_inputs(steps, context), _place_inputs(read_parts(steps), context), context)
+    return _with_lower_peak(_place_inputs(steps, context), _place_inputs(read_parts(steps), context), context)
 
 
-def _smaller(placed: list[PlanNode], other: list[PlanNode], context: Context) -> list[PlanNode]:
+def _with_lower_peak(placed: list[PlanNode], other: list[PlanNode], context: Context) -> list[PlanNode]:
     """Returns `other` if its peak memory is clearly smaller than that of `placed`; otherwise `placed`."""
     return placed if _peak(other, context) > _WORTH_COPIES * _peak(placed, context) else other
 
@@ -123,7 +123,7 @@ def _place_inputs(steps: list[PlanNode], context: Context) -> list[PlanNode]:
     if not early:
         return placed
     copied, _ = _remove_copies(steps, early)
-    return _smaller(placed, copied, context)
+    return _with_lower_peak(placed, copied, context)
 
 
 def _remove_copies(steps: list[PlanNode], kept: frozenset[int]) -> tuple[list[PlanNode], frozenset[int]]:
@@ -139,7 +139,7 @@ def _remove_copies(steps: list[PlanNode], kept: frozenset[int]) -> tuple[list[Pl
     steps = [replace(step) for step in steps]
     accesses = Accesses(steps)
     concatenations = dict.fromkeys(s for s in accesses.storages() if _is_concatenation(s, accesses))
-    written = {s: max(map(accesses.turn, accesses.writers(s)), default=0) for s in accesses.storages()}
+    last_write = {s: max(map(accesses.position, accesses.writers(s)), default=0) for s in accesses.storages()}
     # Copies to storages with elements that are written twice (first padding, then the image) are kept,
     # because their order is important.
     copies = [
@@ -153,7 +153,7 @@ def _remove_copies(steps: list[PlanNode], kept: frozenset[int]) -> tuple[list[Pl
         if source.storage is target.storage:
             continue
         location = _slice_of_input(source, target)
-        is_early = accesses.turn(step) - written.get(source.storage, 0) > _EARLY_STEPS
+        is_early = accesses.position(step) - last_write.get(source.storage, 0) > _EARLY_STEPS
         if location is not None and _use_slice(source.storage, location, accesses, [step]) and is_early:
             early.add(index)
     for storage in concatenations:

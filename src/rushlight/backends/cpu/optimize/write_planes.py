@@ -27,8 +27,8 @@ def write_planes(steps: list[PlanNode], context: Context) -> list[PlanNode]:
         if resize is None or resize.output.storage is not source.storage:
             continue
         writer = others[0]
-        between = range(accesses.turn(writer), accesses.turn(copy))
-        if any(accesses.turn(step) in between for step in accesses.users(target.storage)):
+        between = range(accesses.position(writer), accesses.position(copy))
+        if any(accesses.position(step) in between for step in accesses.users(target.storage)):
             continue
         output = _in_layout_of(resize.output, source, target)
         if output is not None and output.strides[2] == 1:

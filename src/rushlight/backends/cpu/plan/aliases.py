@@ -24,23 +24,23 @@ class Accesses:
     """
 
     def __init__(self, steps: Iterable[PlanNode] = ()) -> None:
-        self._turns: dict[PlanNode, int] = {}
-        self._next = 0
+        self._positions: dict[PlanNode, int] = {}  # the positions in the execution order
+        self._next = 0  # the position of the next step that is added
         self._readers: dict[Storage, dict[PlanNode, None]] = {}
         self._writers: dict[Storage, dict[PlanNode, None]] = {}
-        self._touched: dict[PlanNode, tuple[list[Storage], list[Storage]]] = {}
+        self._storages_of: dict[PlanNode, tuple[list[Storage], list[Storage]]] = {}
         for step in steps:
             self.add(step)
 
     def add(self, step: PlanNode) -> None:
         """Adds a step that runs after all others."""
-        self._turns[step] = self._next
+        self._positions[step] = self._next
         self._next += 1
         self._register(step)
 
     def remove(self, step: PlanNode) -> None:
         """Removes a step."""
-        del self._turns[step]
+        del self._positions[step]
         self._forget(step)
 
     def change(self, step: PlanNode, operation: Operation[Tensor]) -> None:
@@ -50,35 +50,35 @@ class Accesses:
         self._register(step)
 
     def _register(self, step: PlanNode) -> None:
-        touched = self._touched[step] = (step.reads(), step.writes())
-        for storages, users in zip(touched, (self._readers, self._writers), strict=True):
+        accessed = self._storages_of[step] = (step.reads(), step.writes())
+        for storages, users in zip(accessed, (self._readers, self._writers), strict=True):
             for storage in storages:
                 users.setdefault(storage, {})[step] = None
 
     def _forget(self, step: PlanNode) -> None:
-        for storages, users in zip(self._touched.pop(step), (self._readers, self._writers), strict=True):
+        for storages, users in zip(self._storages_of.pop(step), (self._readers, self._writers), strict=True):
             for storage in storages:
                 users[storage].pop(step, None)
 
     def __contains__(self, step: PlanNode) -> bool:
-        return step in self._turns
+        return step in self._positions
 
-    def turn(self, step: PlanNode) -> int:
+    def position(self, step: PlanNode) -> int:
         """Returns the position of a step in the execution order; later steps have larger numbers."""
-        return self._turns[step]
+        return self._positions[step]
 
     def readers(self, storage: Storage) -> list[PlanNode]:
         """Returns the steps that read the storage, in execution order."""
-        return sorted(self._readers.get(storage, ()), key=self._turns.__getitem__)
+        return sorted(self._readers.get(storage, ()), key=self._positions.__getitem__)
 
     def writers(self, storage: Storage) -> list[PlanNode]:
         """Returns the steps that write the storage, in execution order."""
-        return sorted(self._writers.get(storage, ()), key=self._turns.__getitem__)
+        return sorted(self._writers.get(storage, ()), key=self._positions.__getitem__)
 
     def users(self, storage: Storage) -> list[PlanNode]:
         """Returns the steps that read or write the storage, in execution order."""
         users = {**self._readers.get(storage, {}), **self._writers.get(storage, {})}
-        return sorted(users, key=self._turns.__getitem__)
+        return sorted(users, key=self._positions.__getitem__)
 
     def storages(self) -> list[Storage]:
         """Returns all storages that steps read or write."""
@@ -104,9 +104,9 @@ class Accesses:
         """
         if storage.kind is not StorageKind.STATE:
             return False
-        end = self._next if last is None else self._turns[last]
-        turns = (self._turns[step] for step in self._writers.get(storage, ()))
-        return any(self._turns[first] < turn <= end for turn in turns)
+        end = self._next if last is None else self._positions[last]
+        positions = (self._positions[step] for step in self._writers.get(storage, ()))
+        return any(self._positions[first] < position <= end for position in positions)
 
     def may_run_later(self, step: PlanNode, last: PlanNode | None = None) -> bool:
         """Returns whether the step would read the same values after `last`.
