@@ -116,20 +116,21 @@ class _Part:
 
     Attributes:
         buffers: the buffers.
-        grain: the common alignment in bytes. Offsets are multiples of it, and sizes are rounded up to
-            multiples.
-        unit: a common divisor of the rounded sizes and of the alignments that matter, in bytes.
+        alignment: the common divisor of all alignments, in bytes. Offsets are multiples of it, and sizes are
+            rounded up to multiples.
+        unit: the common divisor of the rounded sizes, and of the alignments that do not divide all of these
+            sizes, in bytes.
         sizes: the rounded size of each buffer, in units.
         spans: the lifetime of each buffer, in sections.
-        units: the largest live set, in units.
-        tail: the largest number of bytes by which the rounded peak may exceed the peak.
+        largest_live_set: the largest sum of the sizes that are alive at the same time, in units.
+        rounding: the largest number of bytes by which the rounded peak may exceed the peak.
         bound: a lower bound of the peak, in bytes.
     """
 
     def __init__(self, buffers: Sequence[Buffer]) -> None:
         self.buffers = buffers
-        self.grain = gcd(*(b.alignment for b in buffers))
-        sizes = [align_up(b.size, self.grain) for b in buffers]
+        self.alignment = gcd(*(b.alignment for b in buffers))
+        sizes = [align_up(b.size, self.alignment) for b in buffers]
         unit = gcd(*sizes)
         self.unit = gcd(unit, *(b.alignment for b in buffers if unit % b.alignment))
         self.sizes = [size // self.unit for size in sizes]
@@ -138,13 +139,13 @@ class _Part:
         for size, (first, end) in zip(self.sizes, self.spans, strict=True):
             live[first] += size
             live[end] -= size
-        self.units = total = 0
+        self.largest_live_set = total = 0
         for change in live:
             total += change
-            self.units = max(self.units, total)
-        # The peak is the end of a buffer; it may be less than a grain below the rounded end.
-        self.tail = self.grain - min((b.size - 1) % self.grain + 1 for b in buffers)
-        self.bound = self.units * self.unit - self.tail
+            self.largest_live_set = max(self.largest_live_set, total)
+        # The peak is the end of a buffer. It is below the rounded end by less than the common alignment.
+        self.rounding = self.alignment - min((b.size - 1) % self.alignment + 1 for b in buffers)
+        self.bound = self.largest_live_set * self.unit - self.rounding
 
     def is_searchable(self, offsets: Mapping[int, int]) -> bool:
         """Whether the problem is small enough for the search."""
@@ -153,7 +154,14 @@ class _Part:
         return small and sum(self.sizes) + padding < 2 * MAX_UNITS and len(self.buffers) <= MAX_BUFFERS
 
     def search(self, offsets: Mapping[int, int], bound: int, steps: int, seconds: float) -> _Outcome:
-        """Searches for a smaller peak. The search ends when the peak is at most `bound` bytes."""
+        """Searches for a smaller peak.
+
+        Args:
+            offsets: the offsets of the plan so far, by buffer id, in bytes.
+            bound: the search ends when the peak is at most this number of bytes.
+            steps: the maximum number of search steps.
+            seconds: the maximum processor time.
+        """
         try:
             from rushlight.runtime._native import search_offsets
         except ImportError:
@@ -162,18 +170,20 @@ class _Part:
             (size, first, end, b.alignment // gcd(b.alignment, self.unit))
             for b, size, (first, end) in zip(self.buffers, self.sizes, self.spans, strict=True)
         ]
-        peak = max(offsets[b.id] + align_up(b.size, self.grain) for b in self.buffers)
-        units = -(-peak // self.unit)
-        enough = max(self.units, (bound + self.tail) // self.unit)
-        if enough >= units:
+        peak = max(offsets[b.id] + align_up(b.size, self.alignment) for b in self.buffers)
+        peak_units = -(-peak // self.unit)
+        target_units = max(self.largest_live_set, (bound + self.rounding) // self.unit)
+        if target_units >= peak_units:
             return _Outcome({}, bound, 0, "")
-        places, proven, used, late = search_offsets(rows, enough, units, steps, seconds)
+        places, proven, used_steps, is_out_of_time = search_offsets(
+            rows, target_units, peak_units, steps, seconds
+        )
         found = {b.id: place * self.unit for b, place in zip(self.buffers, places, strict=False)}
         reached = _peak(self.buffers, found or offsets)
-        if proven > enough:
-            bound = proven * self.unit - self.tail
-        ended_by = "" if reached <= bound else "time" if late else "steps"
-        return _Outcome(found, bound, used, ended_by)
+        if proven > target_units:
+            bound = proven * self.unit - self.rounding
+        ended_by = "" if reached <= bound else "time" if is_out_of_time else "steps"
+        return _Outcome(found, bound, used_steps, ended_by)
 
 
 def _sections(buffers: Sequence[Buffer]) -> tuple[list[tuple[int, int]], int]:

@@ -48,14 +48,14 @@ def first_fit(problem: Problem, order: Order = by_size) -> Plan:
     offsets: dict[int, int] = {}
     for buffers in problem.by_memory().values():
         occupancy = Occupancy((b.lower, b.upper) for b in buffers if b.size)
-        # All offsets are multiples of the grain, the common alignment. Ends are rounded up to it, so that
+        # All offsets are multiples of the common alignment. Ends are rounded up to it, so that
         # adjacent ranges merge.
-        grain = gcd(*(b.alignment for b in buffers))
+        common_alignment = gcd(*(b.alignment for b in buffers))
         for buffer in sorted(buffers, key=order):
             offset = 0
             if buffer.size:
                 offset = lowest_gap(occupancy.taken(buffer.lower, buffer.upper), buffer)
-                end = align_up(offset + buffer.size, grain)
+                end = align_up(offset + buffer.size, common_alignment)
                 occupancy.take(buffer.lower, buffer.upper, offset, end)
             offsets[buffer.id] = offset
     return Plan(offsets)
