@@ -32,7 +32,7 @@ def _unary(lowering: Lowering, node: Node, function: UnaryFunction, p: float = 0
         step, convolution = found
         convolution.epilogue = replace(convolution.epilogue, function=function, p=p, q=q)
         assert isinstance(source, Node)
-        lowering.fused(step, source, node)
+        lowering.append_fused(step, source, node)
         return
     chain = ChainBuilder(lowering, node, lowering.sizes(node))
     chain.add(function, chain.take(source), p=p, q=q)
@@ -52,7 +52,7 @@ def _clamp(lowering: Lowering, node: Node, low: float, high: float) -> None:
     # Two consecutive clamps are one clamp.
     convolution.epilogue = replace(e, low=min(max(e.low, low), high), high=min(max(e.high, low), high))
     assert isinstance(source, Node)
-    lowering.fused(step, source, node)
+    lowering.append_fused(step, source, node)
 
 
 def plain(function: UnaryFunction) -> Callable[[Lowering, Node], None]:
@@ -200,7 +200,7 @@ def _add_residual(lowering: Lowering, node: Node, source: Any, other: object) ->
         return False
     out = convolution.output
     convolution.residual = replace(out, storage=y.storage, offset=y.offset + out.offset - x.offset)
-    lowering.fused(step, source, node)
+    lowering.append_fused(step, source, node)
     return True
 
 

@@ -27,9 +27,9 @@ def embedding(lowering: Lowering, node: Node) -> None:
     """
     table = node.args[0]
     data = lowering.constant_value(table)
-    if data is not None and table not in lowering.tables:
-        lowering.tables[table] = stored_constant(data, lowering.stored_dtype(data))
-    tensor = lowering.tensor(table) if data is None else lowering.tables[table]
+    if data is not None and table not in lowering.embedding_tables:
+        lowering.embedding_tables[table] = stored_constant(data, lowering.stored_dtype(data))
+    tensor = lowering.tensor(table) if data is None else lowering.embedding_tables[table]
     _gather(lowering, node, tensor, node.args[1], wraps_negative=False)
 
 

@@ -209,7 +209,7 @@ def batch_norm(lowering: Lowering, node: Node) -> None:
         step, convolution = found
         convolution.scale(scale.float(), shift.float())
         assert isinstance(source, Node)
-        lowering.fused(step, source, node)
+        lowering.append_fused(step, source, node)
         lowering.set_items(node, [lowering.tensor(source)])
         return
     assert isinstance(source, Node)

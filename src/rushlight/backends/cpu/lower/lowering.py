@@ -28,6 +28,10 @@ from rushlight.ir import meta
 
 MAX_OPERANDS = 8  # the maximum number of inputs of an elementwise chain
 MAX_INSTRUCTIONS = 24  # the maximum number of operators of an elementwise chain
+# A chain is merged into the chain of another node only if this node can still add these numbers of operands
+# and instructions.
+_MORE_OPERANDS = 2
+_MORE_INSTRUCTIONS = 4
 
 
 class Lowering:
@@ -51,26 +55,26 @@ class Lowering:
         self.new_states: dict[Storage, Node] = {}
         """For each storage of a state: the node with the value of the state after a call."""
         self.aliases = Aliases()
-        self._env: dict[Node, Tensor | tuple[Tensor, ...]] = {}
+        self._tensors: dict[Node, Tensor | tuple[Tensor, ...]] = {}
         self._constant_tensors: dict[Node, Tensor] = {}
-        self.tables: dict[object, Tensor] = {}
+        self.embedding_tables: dict[object, Tensor] = {}
         """The tables of embeddings, by node, in the dtype in which they are stored."""
 
     # ---- The tensors of nodes ----
 
     def set(self, node: Node, tensor: Tensor) -> None:
         """Sets the tensor of a node."""
-        self._env[node] = tensor
+        self._tensors[node] = tensor
         self.aliases.set_views(node, [tensor])
 
     def set_items(self, node: Node, tensors: Sequence[Tensor]) -> None:
         """Sets the tensors of an operator with several results."""
-        self._env[node] = tuple(tensors)
+        self._tensors[node] = tuple(tensors)
         self.aliases.set_views(node, tensors)
 
     def items(self, node: Node) -> tuple[Tensor, ...]:
         """Returns the tensors of an operator with several results, in order."""
-        found = self._env[node]
+        found = self._tensors[node]
         assert isinstance(found, tuple)
         return found
 
@@ -82,7 +86,7 @@ class Lowering:
             if node not in self._constant_tensors:
                 self._constant_tensors[node] = constant(self.constants[node])
             return self._constant_tensors[node]
-        found = self._env[node]
+        found = self._tensors[node]
         assert isinstance(found, Tensor)
         return found
 
@@ -201,8 +205,11 @@ class Lowering:
         """Returns the step that may be fused into the computation of `user`; see `Aliases.sole_writer`."""
         return self.aliases.sole_writer(source, user, allows_views) if isinstance(source, Node) else None
 
-    def fused(self, step: PlanNode, source: Node, node: Node) -> None:
-        """Moves a step into which `node` was fused to the end; its output becomes the tensor of `node`.
+    def append_fused(self, step: PlanNode, source: Node, node: Node) -> None:
+        """Appends a step again after `node` was fused into it; its output becomes the tensor of `node`.
+
+        The step moves to the end, because it now also reads the other arguments of `node`, which later steps
+        may compute. For example, relu(conv(x)) is one step, which runs where relu would run.
 
         Args:
             step: the changed step.
@@ -229,7 +236,7 @@ def has_channels_last(tensor: Tensor) -> bool:
 
 
 def _preference(tensor: Tensor) -> tuple[bool, bool]:
-    """Returns a sort key for operands; the operand with the best layout for the output comes first."""
+    """Returns a sort key for operands: first channels-last images, then operands with unit inner stride."""
     return not has_channels_last(tensor), not (tensor.rank and same(tensor.strides[-1], 1))
 
 
@@ -272,19 +279,24 @@ class ChainBuilder:
             and chain.output.has_layout_of(tensor)
             and tensor.rank == len(self._sizes)
             and all(same(a, b) for a, b in zip(tensor.sizes, self._sizes, strict=True))
-            and len(self.operands) + len(chain.inputs) + 2 <= MAX_OPERANDS
-            and len(self.code) + len(chain.code) + 4 <= MAX_INSTRUCTIONS
+            and len(self.operands) + len(chain.inputs) + _MORE_OPERANDS <= MAX_OPERANDS
+            and len(self.code) + len(chain.code) + _MORE_INSTRUCTIONS <= MAX_INSTRUCTIONS
         ):
             lowering.drop(step)
             self._nodes += step.nodes
-            places = [self.operand(operand) for operand in chain.inputs]
-            base = len(self.code)
-            for instruction in chain.code:
-                sources = tuple(places[s] if s >= 0 else s - base for s in instruction.sources)
-                self.code.append(replace(instruction, sources=sources))
-            self._absorbed[tensor.storage] = -len(self.code)
-            return -len(self.code)
+            self._absorbed[tensor.storage] = result = self._merge(chain)
+            return result
         return self.operand(tensor)
+
+    def _merge(self, other: Chain) -> int:
+        """Appends the instructions of another chain, and returns the source number of its result."""
+        operands = [self.operand(operand) for operand in other.inputs]
+        # The other chain counts its results from -1 on; here they follow the results so far.
+        earlier = len(self.code)
+        for instruction in other.code:
+            sources = (operands[s] if s >= 0 else s - earlier for s in instruction.sources)
+            self.code.append(replace(instruction, sources=tuple(sources)))
+        return -len(self.code)
 
     def operand(self, tensor: Tensor) -> int:
         """Returns the source number of a tensor, which is broadcast to the chain's sizes."""

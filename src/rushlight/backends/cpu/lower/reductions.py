@@ -60,7 +60,19 @@ def _axes(node: Node, rank: int) -> set[int]:
 
 
 def _reduced(lowering: Lowering, node: Node, x: Tensor, reduction: Reduction) -> Tensor:
-    """Emits a reduction over the dimensions of the node, which have size 1 in the returned result."""
+    """Emits a reduction over the dimensions of the node, which have size 1 in the returned result.
+
+    The step reads the dimensions in the order [kept dimensions.., reduced dimensions.., one inner dimension],
+    and writes them without the reduced dimensions. The inner dimension is a kept dimension with stride 1. If
+    there is none, it has size 1. For example, a mean over h and w of channels-last images [n, c, h, w] reads
+    [n, h, w, c] and writes [n, c], with c as the inner dimension.
+
+    Args:
+        lowering: the steps emitted so far.
+        node: the reduction, which names the dimensions.
+        x: the input.
+        reduction: the function.
+    """
     axes = _axes(node, x.rank)
     kept = [axis for axis in range(x.rank) if axis not in axes]
     inner = next((a for a in kept if same(x.strides[a], 1) and not same(x.sizes[a], 1)), None)
@@ -69,7 +81,7 @@ def _reduced(lowering: Lowering, node: Node, x: Tensor, reduction: Reduction) ->
     order = [*outer, *sorted(axes), *([] if inner is None else [inner])]
     out = lowering.new(sizes, order)
     source = x.permute(order)
-    target = _without_others(out, [*outer, *([] if inner is None else [inner])])
+    target = _at_index_0(out, [*outer, *([] if inner is None else [inner])])
     if inner is None:
         source, target = source.with_one(source.rank), target.with_one(target.rank)
     step = Reduce(
@@ -117,8 +129,8 @@ def _divisor(node: Node) -> float:
     return count - (1 if correction is None else correction) if isinstance(count, int) else 0
 
 
-def _without_others(tensor: Tensor, axes: list[int]) -> Tensor:
-    """Returns a view with only the dimensions `axes`, at index 0 of all other dimensions."""
+def _at_index_0(tensor: Tensor, axes: list[int]) -> Tensor:
+    """Returns a view with the dimensions `axes`, in this order, at index 0 of all other dimensions."""
     return Tensor(
         tensor.storage,
         tuple(tensor.sizes[a] for a in axes),

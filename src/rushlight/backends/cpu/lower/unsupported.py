@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -67,6 +68,8 @@ _LOOK_UPS = {
     aten.gather.default: 2,
 }
 """Operators with indices, and the position of the index argument."""
+_COMPUTED_TYPES = frozenset({"Tensor", "number", "float", "bool"})
+"""The types of arguments with which operators compute; sizes, dimensions and indices are `int`."""
 _MASKED = frozenset({aten.scaled_dot_product_attention.default})
 
 
@@ -117,10 +120,16 @@ def unsupported_reason(node: Node, constants: Constants) -> str | None:
 
 @cache
 def _computed_arguments(op: OpOverload) -> tuple[tuple[int, str], ...]:
-    """Returns the positions and names of arguments with numbers to compute with, not sizes or indices."""
-    kinds = {"Tensor", "number", "float", "bool"}
-    arguments = enumerate(op._schema.arguments)
-    return tuple((i, a.name) for i, a in arguments if kinds & set(str(a.type).rstrip("]").split("[")))
+    """Returns the positions and names of arguments with numbers to compute with, not sizes or indices.
+
+    For example, `other` of add.Tensor, but not `dim` of sum.dim_IntList. The type of an argument is a name,
+    such as `Tensor` or `number`, or contains the name in brackets, as in `Optional[Tensor]`.
+    """
+    return tuple(
+        (position, argument.name)
+        for position, argument in enumerate(op._schema.arguments)
+        if not _COMPUTED_TYPES.isdisjoint(re.findall(r"\w+", str(argument.type)))
+    )
 
 
 def _computes_with_symbol(node: Node, op: OpOverload) -> bool:

@@ -108,7 +108,7 @@ def _replaces(lowering: Lowering, node: Node, x: object) -> bool:
     assert isinstance(x, Node)
     step = lowering.sole_writer(x, node)
     assert step is not None
-    lowering.fused(step, x, node)
+    lowering.append_fused(step, x, node)
     return True
 
 
