@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from tests.backends.cpu.optimize.test_read_parts import Skip, conv
+from tests.backends.cpu.optimize.test_read_several_inputs import Skip, conv
 from tests.backends.cpu.support import assert_close, expected, lower, operations, run
 from torch import nn
 

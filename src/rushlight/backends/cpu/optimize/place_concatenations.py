@@ -36,7 +36,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from rushlight.backends.cpu.optimize.context import Context
-from rushlight.backends.cpu.optimize.read_parts import read_parts
+from rushlight.backends.cpu.optimize.read_several_inputs import read_several_inputs
 from rushlight.backends.cpu.plan.aliases import Accesses
 from rushlight.backends.cpu.plan.node import Chain, Convolution, PlanNode
 from rushlight.backends.cpu.plan.operation import Operand, Operation
@@ -109,7 +109,9 @@ def place_concatenations(steps: list[PlanNode], context: Context) -> list[PlanNo
     U-Net, the memory of the whole result is in use for a long time. If this increases the peak memory,
     convolutions read such an input from its own storage, or the input is copied.
     """
-    return _with_lower_peak(_place_inputs(steps, context), _place_inputs(read_parts(steps), context), context)
+    return _with_lower_peak(
+        _place_inputs(steps, context), _place_inputs(read_several_inputs(steps), context), context
+    )
 
 
 def _with_lower_peak(placed: list[PlanNode], other: list[PlanNode], context: Context) -> list[PlanNode]:

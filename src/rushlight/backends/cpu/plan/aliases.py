@@ -159,7 +159,7 @@ class Aliases(Accesses):
         sole_writer_for_step   softmax(q @ k * 0.5) @ v: the softmax step reads the chain of `* 0.5`, which
                                reads the product; one attention step computes all (lower/attention.py)
         may_run_later          conv(cat(a, b)): the convolution reads a and b instead of copies; not if a is a
-                               state that changes before the convolution (optimize/read_parts.py)
+                               state that changes before the convolution (optimize/read_several_inputs.py)
         may_overwrite          index_put(x * 2, i, y): the update writes into the result of x * 2; not if
                                another node reads this result too (lower/state.py)
 

@@ -29,7 +29,7 @@ from rushlight.backends.cpu.plan.tables import Copy, StorageKind
 from rushlight.backends.cpu.plan.tensor import Storage, Tensor
 
 
-def read_parts(steps: list[PlanNode]) -> list[PlanNode]:
+def read_several_inputs(steps: list[PlanNode]) -> list[PlanNode]:
     """Removes concatenations of channels that only convolutions read; the convolutions read their inputs.
 
     Args:
@@ -72,24 +72,26 @@ def _sources(step: PlanNode, storage: Storage, copies: list[PlanNode]) -> list[T
         return None
     if not image.is_dense() or not same(image.strides[-1], 1):
         return None
-    parts: dict[int, Tensor] = {}
+    by_first_channel: dict[int, Tensor] = {}
     for copy in copies:
         (source,), target = copy.operation.reads(), copy.output
-        part = _part(image, source, target)
+        part = _input_as_image(image, source, target)
         if part is None or not isinstance(target.offset, int):
             return None
-        parts[target.offset] = part
-    sources, channel, piece = [], 0, 0
-    for first, part in sorted(parts.items()):
-        count = part.sizes[-1]
-        if first != channel or not isinstance(count, int):
+        by_first_channel[target.offset] = part
+    sources = []
+    end = 0  # the first channel of the result that is in none of the inputs so far
+    piece = 0  # the number of channels that the convolution multiplies at a time
+    for first_channel, part in sorted(by_first_channel.items()):
+        channels = part.sizes[-1]
+        if first_channel != end or not isinstance(channels, int):
             return None
-        channel, piece = channel + count, gcd(piece, count)
+        end, piece = end + channels, gcd(piece, channels)
         sources.append(part)
-    return sources if same(channel, image.sizes[-1]) and piece >= MIN_PIECE else None
+    return sources if same(end, image.sizes[-1]) and piece >= MIN_PIECE else None
 
 
-def _part(image: Tensor, source: Tensor, target: Tensor) -> Tensor | None:
+def _input_as_image(image: Tensor, source: Tensor, target: Tensor) -> Tensor | None:
     """Returns the input of a concatenation as an image with fewer channels.
 
     Args:
@@ -100,6 +102,7 @@ def _part(image: Tensor, source: Tensor, target: Tensor) -> Tensor | None:
     Returns:
         A view [n, h, w, channels of the input]; None if the input is not such an image.
     """
+    # (size, stride in the result, stride in the input) of each dimension that is not in the view yet
     left = [
         (size, stride, step)
         for size, stride, step in zip(target.sizes, target.strides, source.strides, strict=True)
@@ -107,6 +110,7 @@ def _part(image: Tensor, source: Tensor, target: Tensor) -> Tensor | None:
     ]
     sizes, strides = [], []
     for axis, (size, stride) in enumerate(zip(image.sizes, image.strides, strict=True)):
+        # The axis of the image has the same stride in the result. Only the channels may have another size.
         found = next(
             (dim for dim in left if same(dim[1], stride) and (axis == 3 or same(dim[0], size))), None
         )

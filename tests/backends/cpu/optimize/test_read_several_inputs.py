@@ -1,4 +1,4 @@
-"""Convolutions that read the parts of a concatenation without a copy."""
+"""Convolutions that read the inputs of a concatenation instead of its result."""
 
 from __future__ import annotations
 
