@@ -38,6 +38,7 @@ from rushlight.ir.facts import MethodProgram, ProgramFacts, facts_of, shared_pla
 from rushlight.ir.program import copy_node
 from rushlight.ir.verifier import stands_for_executorch
 
+# In the order in which the placeholders of a program have these kinds.
 _CONSTANT_KINDS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
 
@@ -213,8 +214,7 @@ def _find_boundary(
                 part.constants.append(source)
             else:
                 part.inputs.append(source)
-    kinds = {InputKind.PARAMETER: 0, InputKind.BUFFER: 1, InputKind.CONSTANT_TENSOR: 2}
-    part.constants.sort(key=lambda node: kinds[tagged[node].kind])
+    part.constants.sort(key=lambda node: _CONSTANT_KINDS.index(tagged[node].kind))
     by_name = {node.name: node for node in part.nodes}
     owned_targets = {tagged[node].target for node in part.constants}
     part.mutations += [
@@ -299,61 +299,94 @@ def _program_of(part: Part, module: GraphModule, program: ExportedProgram) -> Ex
         module: the module with the graph of the partition.
         program: the whole program.
     """
-    graph = Graph()
-    mapping: dict[Node, Node] = {}
-    specs = {spec.arg.name: spec for spec in program.graph_signature.input_specs if hasattr(spec.arg, "name")}
-    inputs: list[InputSpec] = []
-    state_dict: dict[str, torch.Tensor] = {}
-    constants: dict[str, object] = {}
-    for node in (*part.constants, *part.inputs):
-        new = graph.placeholder(node.name)
-        new.name = node.name
-        meta.copy_all(node, new)
-        mapping[node] = new
-        if node in part.inputs:
-            inputs.append(InputSpec(InputKind.USER_INPUT, _argument(new), None))
-            continue
-        spec = specs[node.name]
-        inputs.append(InputSpec(spec.kind, TensorArgument(new.name), spec.target, spec.persistent))
-        assert spec.target is not None
-        if spec.target in program.state_dict:
-            state_dict[spec.target] = program.state_dict[spec.target]
-        else:
-            constants[spec.target] = program.constants[spec.target]
+    builder = _PartProgram(module, program)
+    for node in part.constants:
+        builder.add_constant(node)
+    for node in part.inputs:
+        builder.add_placeholder(node, InputSpec(InputKind.USER_INPUT, _argument(node), None))
     for node in part.nodes:
         # Constants of a control flow body are attributes; a backend gets them as constant placeholders.
         tensor = getattr(module, str(node.target), None) if node.op == "get_attr" else None
         if isinstance(tensor, torch.Tensor):
-            mapping[node] = new = graph.placeholder(node.name)
-            new.name = node.name
-            meta.copy_all(node, new)
-            inputs.append(InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(new.name), node.name))
-            constants[node.name] = tensor
+            builder.add_attribute(node, tensor)
     for node in part.nodes:
-        if node not in mapping:
-            mapping[node] = copy_node(graph, node, mapping.__getitem__)
-    outputs = [mapping[node] for node, _ in part.mutations] + [mapping[node] for node in part.outputs]
-    meta.set_val(graph.output(tuple(outputs)), tuple(meta.find_val(node) for node in outputs))
-    output_specs = [
-        OutputSpec(OutputKind.BUFFER_MUTATION, TensorArgument(mapping[node].name), target)
-        for node, target in part.mutations
-    ] + [OutputSpec(OutputKind.USER_OUTPUT, _argument(mapping[node]), None) for node in part.outputs]
-    signature = ExportGraphSignature(inputs, output_specs)
-    in_spec = pytree.tree_structure((tuple(signature.user_inputs), {}))
-    out_spec = pytree.tree_structure(tuple(signature.user_outputs))
-    root = GraphModule(module, graph)
-    result = MethodProgram(
-        root=root,
-        graph=graph,
-        graph_signature=signature,
-        state_dict=state_dict,
-        range_constraints=dict(program.range_constraints),
-        module_call_graph=[ModuleCallEntry("", ModuleCallSignature([], [], in_spec, out_spec))],
-        constants=constants,  # type: ignore[arg-type]
-        verifiers=[program.verifier],
-    )
-    result.facts = ProgramFacts(delegate_constant_files=facts_of(program).delegate_constant_files)
-    return result
+        builder.add_copy(node)
+    return builder.finish(part)
+
+
+class _PartProgram:
+    """The program of a partition under construction. First its placeholders are added, then its nodes.
+
+    Args:
+        module: the module with the graph of the partition.
+        program: the whole program.
+    """
+
+    def __init__(self, module: GraphModule, program: ExportedProgram) -> None:
+        self._module, self._whole = module, program
+        self._graph = Graph()
+        self._copies: dict[Node, Node] = {}  # for each node of the whole program, its copy
+        self._inputs: list[InputSpec] = []
+        self._state_dict: dict[str, torch.Tensor] = {}
+        self._constants: dict[str, object] = {}
+        self._specs = {
+            spec.arg.name: spec for spec in program.graph_signature.input_specs if hasattr(spec.arg, "name")
+        }
+
+    def add_placeholder(self, node: Node, spec: InputSpec) -> None:
+        """Adds a placeholder with the name and metadata of a node outside the partition."""
+        copy = self._graph.placeholder(node.name)
+        copy.name = node.name
+        meta.copy_all(node, copy)
+        self._copies[node] = copy
+        self._inputs.append(spec)
+
+    def add_constant(self, node: Node) -> None:
+        """Adds a constant or buffer of the whole program, with its value."""
+        spec = self._specs[node.name]
+        assert spec.target is not None
+        self.add_placeholder(
+            node, InputSpec(spec.kind, TensorArgument(node.name), spec.target, spec.persistent)
+        )
+        if spec.target in self._whole.state_dict:
+            self._state_dict[spec.target] = self._whole.state_dict[spec.target]
+        else:
+            self._constants[spec.target] = self._whole.constants[spec.target]
+
+    def add_attribute(self, node: Node, tensor: torch.Tensor) -> None:
+        """Adds an attribute of the module as a constant with the name of its get_attr node."""
+        self.add_placeholder(node, InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(node.name), node.name))
+        self._constants[node.name] = tensor
+
+    def add_copy(self, node: Node) -> None:
+        """Adds a copy of a node of the partition, unless it is a placeholder already."""
+        if node not in self._copies:
+            self._copies[node] = copy_node(self._graph, node, self._copies.__getitem__)
+
+    def finish(self, part: Part) -> ExportedProgram:
+        """Adds the outputs: first the new values of buffers, then the results that other nodes read."""
+        copies = self._copies
+        outputs = [copies[node] for node, _ in part.mutations] + [copies[node] for node in part.outputs]
+        meta.set_val(self._graph.output(tuple(outputs)), tuple(meta.find_val(node) for node in outputs))
+        output_specs = [
+            OutputSpec(OutputKind.BUFFER_MUTATION, TensorArgument(copies[node].name), target)
+            for node, target in part.mutations
+        ] + [OutputSpec(OutputKind.USER_OUTPUT, _argument(copies[node]), None) for node in part.outputs]
+        signature = ExportGraphSignature(self._inputs, output_specs)
+        in_spec = pytree.tree_structure((tuple(signature.user_inputs), {}))
+        out_spec = pytree.tree_structure(tuple(signature.user_outputs))
+        result = MethodProgram(
+            root=GraphModule(self._module, self._graph),
+            graph=self._graph,
+            graph_signature=signature,
+            state_dict=self._state_dict,
+            range_constraints=dict(self._whole.range_constraints),
+            module_call_graph=[ModuleCallEntry("", ModuleCallSignature([], [], in_spec, out_spec))],
+            constants=self._constants,  # type: ignore[arg-type]
+            verifiers=[self._whole.verifier],
+        )
+        result.facts = ProgramFacts(delegate_constant_files=facts_of(self._whole).delegate_constant_files)
+        return result
 
 
 def splice(cut: Cut, next_debug_handle: int) -> int:
@@ -368,29 +401,14 @@ def splice(cut: Cut, next_debug_handle: int) -> int:
     """
     graph = cut.module.graph
     end = graph.output_node()
-    current: dict[Node, Node] = {}  # the node that replaces an output of a partition
-    for item in cut.order:
-        if isinstance(item, Node):
-            if item is not end and item.op != "placeholder":
-                end.prepend(item)
-            continue
-        part = cut.parts[item]
-        assert part.lowered is not None
-        inside = set(part.nodes)
-        name = add_lowered_module(cut.module, part.lowered)
-        with graph.inserting_before(end):
-            attribute = graph.get_attr(name)
-            arguments = (current.get(node, node) for node in part.inputs)
-            call = graph.call_function(executorch_call_delegate, (attribute, *arguments))
-            meta.set_val(call, tuple(meta.get_val(node) for node in part.outputs))
-            meta.set_debug_handle(call, next_debug_handle)
-            for index, node in enumerate(part.outputs):
-                output = graph.call_function(operator.getitem, (call, index))
-                meta.set_val(output, meta.get_val(node))
-                meta.set_debug_handle(output, next_debug_handle)
-                node.replace_all_uses_with(output, delete_user_cb=partial(_is_outside, inside))
-                current[node] = output
-        next_debug_handle += 1
+    replacements: dict[Node, Node] = {}  # for each output of a partition, the result of a delegate call
+    for item in cut.order:  # moves each item before the output node, so that the graph gets this order
+        if isinstance(item, str):
+            _insert_call(cut, cut.parts[item], replacements, next_debug_handle)
+            next_debug_handle += 1
+        elif item is not end and item.op != "placeholder":
+            end.prepend(item)
+    # Users are erased before the nodes that they read.
     for tag in reversed([item for item in cut.order if isinstance(item, str)]):
         part = cut.parts[tag]
         if cut.owner is not None and part.mutations:
@@ -398,12 +416,39 @@ def splice(cut: Cut, next_debug_handle: int) -> int:
         for node in reversed(part.nodes):
             graph.erase_node(node)
     if cut.owner is not None:
-        replaced = {node.name: output for node, output in current.items()}
+        replaced = {node.name: output for node, output in replacements.items()}
         _update_signature(
             cut.owner, replaced, [node for part in cut.parts.values() for node in part.constants]
         )
     cut.module.recompile()
     return next_debug_handle
+
+
+def _insert_call(cut: Cut, part: Part, replacements: dict[Node, Node], debug_handle: int) -> None:
+    """Inserts the delegate call of a partition before the output node; its results replace the outputs.
+
+    Args:
+        cut: the partitions of the graph.
+        part: one of them.
+        replacements: the results that replace outputs of earlier partitions; gets those of this partition.
+        debug_handle: the debug handle of the call.
+    """
+    assert part.lowered is not None
+    graph = cut.module.graph
+    inside = set(part.nodes)
+    name = add_lowered_module(cut.module, part.lowered)
+    with graph.inserting_before(graph.output_node()):
+        attribute = graph.get_attr(name)
+        arguments = (replacements.get(node, node) for node in part.inputs)
+        call = graph.call_function(executorch_call_delegate, (attribute, *arguments))
+        meta.set_val(call, tuple(meta.get_val(node) for node in part.outputs))
+        meta.set_debug_handle(call, debug_handle)
+        for index, node in enumerate(part.outputs):
+            output = graph.call_function(operator.getitem, (call, index))
+            meta.set_val(output, meta.get_val(node))
+            meta.set_debug_handle(output, debug_handle)
+            node.replace_all_uses_with(output, delete_user_cb=partial(_is_outside, inside))
+            replacements[node] = output
 
 
 def _is_outside(inside: set[Node], user: Node) -> bool:
