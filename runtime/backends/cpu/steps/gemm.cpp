@@ -36,8 +36,8 @@ class GemmStep final : public Step {
   Error prepare() override {
     RL_ASSIGN(const Sources in, in_.images());
     RL_ASSIGN(const Image out, image_of(*out_));
-    RL_TRY(find_step(scale_, in, &convolution_.prologue.scale_step));
-    RL_TRY(find_step(shift_, in, &convolution_.prologue.shift_step));
+    RL_TRY(find_image_stride(scale_, in, &convolution_.prologue.scale_step));
+    RL_TRY(find_image_stride(shift_, in, &convolution_.prologue.shift_step));
     if (residual_ == nullptr) return convolution_.prepare(in, out, nullptr);
     RL_ASSIGN(const Image residual, image_of(*residual_));
     return convolution_.prepare(in, out, &residual);
@@ -62,14 +62,15 @@ class GemmStep final : public Step {
   int64_t work() const override { return convolution_.work(); }
 
  private:
-  // Sets `step` to the stride between the images of a tensor with one number for each channel of an image.
-  static Error find_step(const View* view, const Sources& in, int64_t* step) {
+  // Sets `stride` to the distance between the images of a tensor with one number for each channel of an image. Does
+  // nothing if `view` is null.
+  static Error find_image_stride(const View* view, const Sources& in, int64_t* stride) {
     if (view == nullptr) return Error::Ok;
     RL_ASSIGN(const Image image, image_of(*view));
     const bool fits = std::equal(image.sizes, image.sizes + 4, in.images[0].sizes) && image.has_channels_last() &&
                       (image.sizes[1] == 1 || image.strides[1] == 0) && (image.sizes[2] == 1 || image.strides[2] == 0);
     RL_REQUIRE(fits, InvalidProgram, "the shape of a prologue's scale or shift does not match the input of the GEMM");
-    *step = image.strides[0];
+    *stride = image.strides[0];
     return Error::Ok;
   }
 
