@@ -132,7 +132,7 @@ const float* Binder::packed(Operand operand, int64_t matrices, int64_t k, int64_
   for (int64_t i = 0; terms && i < matrices; ++i) total += terms[i] * groups;
   const float* planned = constant(operand, packed_floats(total, k, planned_.columns(n)));
   if (planned == nullptr || packs_as_planned()) return planned;
-  const Packing own = packing_of(tiles_);
+  const Packing own = packing_of(kernels_);
   const int64_t own_count = packed_floats(total, k, own.columns(n));
   float* copy = own_count < 0 ? nullptr : array<float>(static_cast<size_t>(own_count));
   if (copy == nullptr) return nullptr;
@@ -155,7 +155,7 @@ microkernels::PackedWeights Binder::packed_weights(Operand operand, int64_t matr
   weights.type = f16_type(view->dtype);
   weights.f16 = static_cast<const uint16_t*>(view->data);
   if (packs_as_planned()) return weights;
-  const Packing own = packing_of(tiles_);
+  const Packing own = packing_of(kernels_);
   const int64_t count = packed_floats(matrices, k, own.columns(n));
   uint16_t* copy = count < 0 ? nullptr : array<uint16_t>(static_cast<size_t>(count));
   for (int64_t i = 0; copy && i < matrices; ++i) {
@@ -166,7 +166,7 @@ microkernels::PackedWeights Binder::packed_weights(Operand operand, int64_t matr
 }
 
 bool Binder::packs_as_planned() const {
-  const Packing own = packing_of(tiles_);
+  const Packing own = packing_of(kernels_);
   return own.vector == planned_.vector && own.panel == planned_.panel;
 }
 
@@ -185,7 +185,7 @@ microkernels::BlockMatrix Binder::block_matrix(Operand operand, int64_t blocks, 
 }
 
 const float* Binder::to_float32(const microkernels::BlockMatrix& matrix) {
-  const Packing own = packing_of(tiles_);
+  const Packing own = packing_of(kernels_);
   const int64_t k = matrix.k, n = matrix.n;
   float* const planned = array<float>(static_cast<size_t>(k * planned_.columns(n)));
   if (planned == nullptr) return nullptr;

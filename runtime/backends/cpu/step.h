@@ -66,6 +66,7 @@ using flatbuffer::Operand;
 // the first error. Its message contains the operation and the field.
 class Binder {
  public:
+  // A value of the plan: its view, and what steps may do with its memory.
   struct Slot {
     View view;
     bool is_constant = false;
@@ -73,11 +74,13 @@ class Binder {
     bool is_arena = false;  // the bytes after the storage can be read
   };
 
-  Binder(const char* operation, Span<Slot> slots, const microkernels::F32Microkernels& tiles, const Packing& planned,
+  // `kernels` are the float32 microkernels of this machine, and `planned` is the packing of the plan's weights.
+  Binder(const char* operation, Span<Slot> slots, const microkernels::F32Microkernels& kernels, const Packing& planned,
          MemoryAllocator& allocator)
-      : operation_(operation), slots_(slots), tiles_(tiles), planned_(planned), allocator_(allocator) {}
+      : operation_(operation), slots_(slots), kernels_(kernels), planned_(planned), allocator_(allocator) {}
 
-  const microkernels::F32Microkernels& tiles() const { return tiles_; }
+  // The float32 microkernels of this machine.
+  const microkernels::F32Microkernels& kernels() const { return kernels_; }
   MemoryAllocator& allocator() const { return allocator_; }
   Error error() const { return error_; }
 
@@ -160,7 +163,7 @@ class Binder {
 
   const char* const operation_;
   Span<Slot> slots_;
-  const microkernels::F32Microkernels& tiles_;
+  const microkernels::F32Microkernels& kernels_;
   const Packing& planned_;
   MemoryAllocator& allocator_;
   Error error_ = Error::Ok;

@@ -30,7 +30,7 @@ class AttentionStep final : public Step {
   Error bind(const schema::Attention& op, Binder& binder) {
     is_causal_ = op.is_causal();
     scale_ = op.scale();
-    tiles_ = &binder.tiles();
+    kernels_ = &binder.kernels();
     query_ = binder.input(op.query());
     key_ = binder.input(op.key());
     value_ = binder.input(op.value());
@@ -74,7 +74,7 @@ class AttentionStep final : public Step {
     queries_ = q.sizes[2];
     depth_ = q.sizes[3];
     width_ = v.sizes[3];
-    const int64_t rows = tiles_->gemm_rows;
+    const int64_t rows = kernels_->gemm_rows;
     together_ = std::clamp<int64_t>(kScoreFloats / (rows * score_step()), 1, AttentionTile::kMaxRows / rows);
     return Error::Ok;
   }
@@ -109,11 +109,11 @@ class AttentionStep final : public Step {
   int64_t work() const override { return 2 * out_->sizes[0] * out_->sizes[1] * queries_ * keys_ * (depth_ + width_); }
 
  private:
-  Packing packing() const { return packing_of(*tiles_); }
-  int64_t tiles_of_head() const { return divide_up(queries_, tiles_->gemm_rows); }
+  Packing packing() const { return packing_of(*kernels_); }
+  int64_t tiles_of_head() const { return divide_up(queries_, kernels_->gemm_rows); }
   int64_t score_step() const { return round_up(keys_, 16) + 16; }
   // Returns the number of rows of scores and of masks in the scratch memory of a worker.
-  int64_t score_rows() const { return std::max(together_ * tiles_->gemm_rows, kFewQueries); }
+  int64_t score_rows() const { return std::max(together_ * kernels_->gemm_rows, kFewQueries); }
   int64_t key_floats() const { return round_up(packing().columns(keys_) * depth_, 16); }
   int64_t value_floats() const { return round_up(packing().columns(width_) * keys_, 16); }
   int64_t score_floats() const { return score_rows() * score_step(); }
@@ -137,15 +137,15 @@ class AttentionStep final : public Step {
     const float* keys = row(*key_, head, 0);
     for (int64_t j = 0; j < keys_; j += panel) {
       const int64_t columns = std::min(panel, keys_ - j);
-      tiles_->pack_transposed(static_cast<int>(divide_up(columns, width)), keys + j * key_->strides[2],
-                              key_->strides[2], depth_, columns, scratch + j * depth_);
+      kernels_->pack_transposed(static_cast<int>(divide_up(columns, width)), keys + j * key_->strides[2],
+                                key_->strides[2], depth_, columns, scratch + j * depth_);
     }
     float* to = scratch + key_floats();
     const float* values = row(*value_, head, 0);
     for (int64_t j = 0; j < width_; j += panel) {
       const int64_t columns = std::min(panel, width_ - j);
-      tiles_->pack_rows(static_cast<int>(divide_up(columns, width)), values + j, value_->strides[2], keys_, columns,
-                        to + j * keys_);
+      kernels_->pack_rows(static_cast<int>(divide_up(columns, width)), values + j, value_->strides[2], keys_, columns,
+                          to + j * keys_);
     }
   }
 
@@ -232,7 +232,7 @@ class AttentionStep final : public Step {
     t.score_step = score_step();
     t.out = row(*out_, head, first);
     t.out_step = out_->strides[2];
-    tiles_->packed->attention(t);
+    kernels_->packed->attention(t);
   }
 
   void few(int64_t head, float* scratch) const {
@@ -242,21 +242,21 @@ class AttentionStep final : public Step {
     std::fill_n(scratch, queries_ * score_step(), 0.0f);
     for (int64_t piece = 0, at = 0; piece < pieces_; at += key_pieces_[piece++]->sizes[2]) {
       const View& keys = *key_pieces_[piece];
-      tiles_->add_dots(queries_, keys.sizes[2], depth_, row(*query_, head, 0), query_->strides[2], row(keys, source, 0),
-                       keys.strides[2], scratch + at, score_step());
+      kernels_->add_dots(queries_, keys.sizes[2], depth_, row(*query_, head, 0), query_->strides[2],
+                         row(keys, source, 0), keys.strides[2], scratch + at, score_step());
     }
     for (int64_t i = 0; i < queries_; ++i) {
       float* scores = scratch + i * score_step();
       const int64_t seen = is_causal_ ? std::min(keys_, i + 1) : keys_;
-      const float factor = tiles_->packed->attention_share(masks, scores, seen);
+      const float factor = kernels_->packed->attention_share(masks, scores, seen);
       float* to = row(*out_, head, i);
       std::fill_n(to, width_, 0.0f);
       for (int64_t piece = 0, at = 0; piece < pieces_ && at < seen; at += key_pieces_[piece++]->sizes[2]) {
         const View& values = *value_pieces_[piece];
-        tiles_->add_scaled_rows(std::min(values.sizes[2], seen - at), scores + at, row(values, source, 0),
-                                values.strides[2], width_, to);
+        kernels_->add_scaled_rows(std::min(values.sizes[2], seen - at), scores + at, row(values, source, 0),
+                                  values.strides[2], width_, to);
       }
-      tiles_->unary(microkernels::UnaryOp::Affine, to, to, width_, factor, -0.0f);
+      kernels_->unary(microkernels::UnaryOp::Affine, to, to, width_, factor, -0.0f);
       for (int k = 0; k < 2; ++k) {
         if (masks.masks[k]) masks.masks[k] += steps[k];
       }
@@ -265,7 +265,7 @@ class AttentionStep final : public Step {
 
   bool is_causal_ = false;
   float scale_ = 1;
-  const microkernels::F32Microkernels* tiles_ = nullptr;
+  const microkernels::F32Microkernels* kernels_ = nullptr;
   const View* query_ = nullptr;
   const View* key_ = nullptr;
   const View* value_ = nullptr;

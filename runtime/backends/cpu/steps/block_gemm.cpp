@@ -19,15 +19,15 @@ class BlockGemmStep final : public Step {
     residual_ = binder.optional_input(op.residual());
     out_ = binder.output(op.output());
     RL_TRY(binder.error());
-    blocks_.blocks = binder.packs_as_planned() ? microkernels::block_microkernels(binder.tiles()) : nullptr;
+    blocks_.blocks = binder.packs_as_planned() ? microkernels::block_microkernels(binder.kernels()) : nullptr;
     if (blocks_.blocks) {
-      blocks_.kernels = &binder.tiles();
+      blocks_.kernels = &binder.kernels();
       blocks_.weights = matrix;
       blocks_.bias = bias;
       blocks_.epilogue = epilogue;
       return Error::Ok;
     }
-    floats_.kernels = &binder.tiles();
+    floats_.kernels = &binder.kernels();
     floats_.window = {1, 1, 1, 1, 0, 0, 1, 1};
     floats_.channels = k;
     floats_.outputs = n;

@@ -36,7 +36,7 @@ class BottleneckStep final : public Step {
     out_ = binder.output(op.output());
     has_product_ = op.has_project();
     bind_convolution(binder, op.expand(), op.expand_weight(), op.expand_bias(), expand_);
-    depthwise_.kernels = &binder.tiles();
+    depthwise_.kernels = &binder.kernels();
     depthwise_.window = window_of(op.depthwise().window());
     depthwise_.epilogue = binder.epilogue(op.depthwise().epilogue());
     depthwise_.channels = expand_.outputs;
@@ -130,7 +130,7 @@ class BottleneckStep final : public Step {
 
   static void bind_convolution(Binder& binder, const schema::BottleneckConvolution& part, Operand weight, Operand bias,
                                microkernels::PackedConvolution& c) {
-    c.kernels = &binder.tiles();
+    c.kernels = &binder.kernels();
     c.window = window_of(part.window());
     c.channels = part.channels();
     c.outputs = part.outputs();

@@ -9,7 +9,7 @@ class DepthwiseConv2dStep final : public Step {
  public:
   Error bind(const schema::DepthwiseConv2d& op, Binder& binder) {
     microkernels::PackedDepthwise& c = convolution_;
-    c.kernels = &binder.tiles();
+    c.kernels = &binder.kernels();
     c.window = window_of(op.window());
     c.epilogue = binder.epilogue(op.epilogue());
     in_ = binder.input(op.input());

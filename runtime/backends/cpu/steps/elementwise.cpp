@@ -54,7 +54,7 @@ class ElementwiseStep final : public Step {
       if (is_binary) code.binary = binary_op(given.binary());
       is_set[code.to] = true;
     }
-    tiles_ = &binder.tiles();
+    kernels_ = &binder.kernels();
     views_[0] = binder.output(op.output());
     for (int64_t i = 0; i < operands_; ++i) views_[i + 1] = binder.input(op.inputs()[static_cast<size_t>(i)]);
     return binder.error();
@@ -180,12 +180,13 @@ class ElementwiseStep final : public Step {
     const float* a = at[code.a];
     int64_t a_step = n == 1 ? 1 : step[code.a];
     if (!code.is_binary) {
-      tiles_->unary(code.unary, a, to, a_step == 0 ? 1 : n, code.p, code.q);
+      kernels_->unary(code.unary, a, to, a_step == 0 ? 1 : n, code.p, code.q);
     } else {
       const float* b = at[code.b];
       const int64_t b_step = n == 1 ? 1 : step[code.b];
       const bool is_single = a_step == 0 && b_step == 0;
-      tiles_->binary(code.binary, a, is_single ? 1 : a_step, b, is_single ? 1 : b_step, to, is_single ? 1 : n, code.p);
+      kernels_->binary(code.binary, a, is_single ? 1 : a_step, b, is_single ? 1 : b_step, to, is_single ? 1 : n,
+                       code.p);
       a_step = is_single ? 0 : 1;
     }
     step[code.to] = a_step == 0 ? 0 : 1;
@@ -202,7 +203,7 @@ class ElementwiseStep final : public Step {
   int64_t element_step_[kMaxViews] = {};  // of rows in buffers
   int64_t row_step_[kMaxViews] = {};
   Instruction* code_ = nullptr;
-  const microkernels::F32Microkernels* tiles_ = nullptr;
+  const microkernels::F32Microkernels* kernels_ = nullptr;
   const View* views_[kMaxViews] = {};
   Loops loops_;
 };

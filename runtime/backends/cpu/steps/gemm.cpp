@@ -9,7 +9,7 @@ class GemmStep final : public Step {
  public:
   Error bind(const schema::Gemm& op, Binder& binder) {
     microkernels::PackedConvolution& c = convolution_;
-    c.kernels = &binder.tiles();
+    c.kernels = &binder.kernels();
     c.window = window_of(op.window());
     c.groups = op.groups();
     c.channels = op.channels();

@@ -19,7 +19,7 @@ class GroupNormStatisticsStep final : public Step {
     channels_ = op.channels();
     groups_ = op.groups();
     epsilon_ = op.epsilon();
-    tiles_ = &binder.tiles();
+    kernels_ = &binder.kernels();
     view_ = binder.input(op.input());
     weight_ = binder.optional_constant(op.weight(), channels_);
     bias_ = binder.optional_constant(op.bias(), channels_);
@@ -87,7 +87,7 @@ class GroupNormStatisticsStep final : public Step {
       const float* x = in_.data + image * in_.strides[0] + at * step;
       std::fill_n(buffer, channels_, 0.0f);
       std::fill_n(sums, channels_, 0.0f);
-      tiles_->reduce_rows(microkernels::BinaryOp::Add, x, step, rows, buffer, channels_);
+      kernels_->reduce_rows(microkernels::BinaryOp::Add, x, step, rows, buffer, channels_);
       const float share = 1.0f / static_cast<float>(rows);
       for (int64_t c = 0; c < channels_; ++c) buffer[c] *= share;
       for (int64_t i = 0; i < rows; ++i) add_squares(x + i * step, buffer, sums);
@@ -149,7 +149,7 @@ class GroupNormStatisticsStep final : public Step {
 
   int64_t groups_ = 1, channels_ = 1, pixels_ = 0, chunks_ = 1;
   float epsilon_ = 0;
-  const microkernels::F32Microkernels* tiles_ = nullptr;
+  const microkernels::F32Microkernels* kernels_ = nullptr;
   const float* weight_ = nullptr;
   const float* bias_ = nullptr;
   const View* view_ = nullptr;

@@ -9,7 +9,7 @@ class GroupedConv2dStep final : public Step {
  public:
   Error bind(const schema::GroupedConv2d& op, Binder& binder) {
     microkernels::PackedGroups& c = convolution_;
-    c.kernels = &binder.tiles();
+    c.kernels = &binder.kernels();
     c.window = window_of(op.window());
     c.epilogue = binder.epilogue(op.epilogue());
     c.groups = op.groups();

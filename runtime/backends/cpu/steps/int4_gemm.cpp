@@ -16,7 +16,7 @@ class Int4GemmStep final : public Step {
     columns_ = op.outputs();
     group_ = op.group();
     epilogue_ = binder.epilogue(op.epilogue());
-    floats_ = &binder.tiles();
+    floats_ = &binder.kernels();
     RL_TRY(binder.error());
     RL_REQUIRE(group_ % kBlock == 0 && depth_ % group_ == 0, InvalidProgram,
                "a GEMM with int4 weights has groups of %lld numbers, which do not divide rows of %lld numbers",

@@ -14,7 +14,7 @@ class Int8GemmStep final : public Step {
  public:
   Error bind(const schema::Int8Gemm& op, Binder& binder) {
     PackedInt8Conv& c = convolution_;
-    c.f32_kernels = &binder.tiles();
+    c.f32_kernels = &binder.kernels();
     c.window = window_of(op.window());
     c.groups = op.groups(), c.channels = op.channels(), c.outputs = op.outputs();
     c.zero = op.input_zero_point();

@@ -12,7 +12,7 @@ namespace {
 class MatMulStep final : public Step {
  public:
   Error bind(const schema::MatMul& op, Binder& binder) {
-    tiles_ = &binder.tiles();
+    kernels_ = &binder.kernels();
     a_ = binder.input(op.a());
     b_ = binder.input(op.b());
     out_ = binder.output(op.output());
@@ -46,7 +46,7 @@ class MatMulStep final : public Step {
     const int64_t batch = out_->sizes[0] * out_->sizes[1];
     if (out_->numel() == 0) return Error::Ok;
     const int64_t workers = work() / 2 < kSerialWork ? 1 : run.workers;
-    const int64_t step = microkernels::column_step(*tiles_);
+    const int64_t step = microkernels::column_step(*kernels_);
     const int64_t panels = divide_up(gemm_.n, step);
     const int64_t parts = batch % workers == 0 ? 1 : std::min(workers, panels);
     for_workers(run.context, workers, batch * parts, [&](int64_t worker, int64_t begin, int64_t end) {
@@ -57,7 +57,7 @@ class MatMulStep final : public Step {
         p.a = at(*a_, i / parts);
         p.b = at(*b_, i / parts);
         p.c = at(*out_, i / parts);
-        microkernels::multiply(*tiles_, p, 0, p.m, panels * part / parts * step,
+        microkernels::multiply(*kernels_, p, 0, p.m, panels * part / parts * step,
                                std::min(p.n, panels * (part + 1) / parts * step), scratch);
       }
     });
@@ -68,12 +68,12 @@ class MatMulStep final : public Step {
   int64_t work() const override { return 2 * out_->numel() * gemm_.k; }
 
  private:
-  int64_t worker_floats() const { return round_up(microkernels::gemm_scratch(*tiles_, gemm_.k, gemm_.n), 16); }
+  int64_t worker_floats() const { return round_up(microkernels::gemm_scratch(*kernels_, gemm_.k, gemm_.n), 16); }
   static float* at(const View& view, int64_t index) {
     return view.floats() + index / view.sizes[1] * view.strides[0] + index % view.sizes[1] * view.strides[1];
   }
 
-  const microkernels::F32Microkernels* tiles_ = nullptr;
+  const microkernels::F32Microkernels* kernels_ = nullptr;
   const View* a_ = nullptr;
   const View* b_ = nullptr;
   const View* out_ = nullptr;

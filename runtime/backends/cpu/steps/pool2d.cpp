@@ -20,7 +20,7 @@ class Pool2dStep final : public Step {
     maximum_ = pooling.is_maximum();
     divisor_ = pooling.divisor();
     counts_padding_ = pooling.counts_padding();
-    tiles_ = &binder.tiles();
+    kernels_ = &binder.kernels();
     in_ = binder.input(op.input());
     out_ = binder.output(op.output());
     return binder.error();
@@ -114,7 +114,7 @@ class Pool2dStep final : public Step {
     if (pixels.in_step == pixels.channels && pixels.out_step == pixels.channels) {
       pixels.channels *= pixels.pixels, pixels.pixels = 1;
     }
-    tiles_->packed->pool(pixels);
+    kernels_->packed->pool(pixels);
   }
 
   // Returns the divisor of an average. `count` is the number of taps inside the image.
@@ -127,7 +127,7 @@ class Pool2dStep final : public Step {
   Window window_{};
   bool maximum_ = false, counts_padding_ = false;
   int64_t divisor_ = 0;
-  const microkernels::F32Microkernels* tiles_ = nullptr;
+  const microkernels::F32Microkernels* kernels_ = nullptr;
   const View* in_ = nullptr;
   const View* out_ = nullptr;
 };

@@ -14,7 +14,7 @@ constexpr int64_t kUnits = microkernels::kUnits;
 class RecurrentStep final : public Step {
  public:
   Error bind(const schema::Recurrent& op, Binder& binder) {
-    tiles_ = &binder.tiles();
+    kernels_ = &binder.kernels();
     is_gru_ = op.is_gru();
     hidden_ = op.hidden();
     is_backward_ = op.is_backward();
@@ -57,7 +57,7 @@ class RecurrentStep final : public Step {
     if (!is_gru_) set_cells(cells);
     for (int64_t b = 0; b < batch(); ++b) rows[b] = first_state_ ? row(*first_state_, b) : zeros_;
     // Each worker computes units that fill whole panels.
-    const int64_t share = std::lcm(kUnits * this->gates(), packing_of(*tiles_).panel) / (kUnits * this->gates());
+    const int64_t share = std::lcm(kUnits * this->gates(), packing_of(*kernels_).panel) / (kUnits * this->gates());
     const int64_t shares = divide_up(padded_ / kUnits, share);
     const int64_t workers = batch() * hidden_ * columns_ < 2 * kSerialWork ? 1 : run.workers;
     const int64_t steps = out_->sizes[0];
@@ -101,8 +101,8 @@ class RecurrentStep final : public Step {
       multiply_row(rows[0], first, last, t % 2 != 0, gates);
     } else {
       microkernels::Panels product{};
-      product.kernels = tiles_;
-      product.halves = microkernels::f32_half_microkernels(*tiles_);
+      product.kernels = kernels_;
+      product.halves = microkernels::f32_half_microkernels(*kernels_);
       product.rows = rows;
       product.row_step = product.m = batch();
       product.taps = 1;
@@ -112,7 +112,7 @@ class RecurrentStep final : public Step {
       product.bias = bias_;
       product.c = gates;
       product.c_step = columns_;
-      const int64_t panel = packing_of(*tiles_).panel;
+      const int64_t panel = packing_of(*kernels_).panel;
       microkernels::multiply(product, first / panel, divide_up(last, panel));
     }
     microkernels::RecurrentCell cell{};
@@ -123,22 +123,22 @@ class RecurrentStep final : public Step {
       cell.previous = rows[b] + u0;
       cell.cell = cells + b * padded_ + u0;
       cell.out = out_row(t, b) + u0;
-      is_gru_ ? tiles_->packed->gru(cell) : tiles_->packed->lstm(cell);
+      is_gru_ ? kernels_->packed->gru(cell) : kernels_->packed->lstm(cell);
     }
   }
 
   // Computes columns [first, last) of the gates of one sequence. Every second time step reads the weights in reverse
   // order, so that some weights are still in the cache if not all of them fit into it.
   void multiply_row(const float* state, int64_t first, int64_t last, bool from_end, float* gates) const {
-    const int64_t chunk = 4 * packing_of(*tiles_).panel, chunks = divide_up(last - first, chunk);
+    const int64_t chunk = 4 * packing_of(*kernels_).panel, chunks = divide_up(last - first, chunk);
     for (int64_t i = 0; i < chunks; ++i) {
       const int64_t begin = first + (from_end ? chunks - 1 - i : i) * chunk, end = std::min(begin + chunk, last);
-      tiles_->packed->row(state, hidden_, weights_ + begin * hidden_, bias_ ? bias_ + begin : nullptr, gates + begin,
-                          end - begin, false, microkernels::Epilogue{});
+      kernels_->packed->row(state, hidden_, weights_ + begin * hidden_, bias_ ? bias_ + begin : nullptr, gates + begin,
+                            end - begin, false, microkernels::Epilogue{});
     }
   }
 
-  const microkernels::F32Microkernels* tiles_ = nullptr;
+  const microkernels::F32Microkernels* kernels_ = nullptr;
   bool is_gru_ = false;
   bool is_backward_ = false;
   int64_t hidden_ = 0;

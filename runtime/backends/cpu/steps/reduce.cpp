@@ -18,7 +18,7 @@ class ReduceStep final : public Step {
     reduction_ = op.reduction();
     kept_ = static_cast<int>(op.kept());
     reduced_ = static_cast<int>(op.reduced());
-    tiles_ = &binder.tiles();
+    kernels_ = &binder.kernels();
     in_ = binder.input(op.input());
     out_ = binder.output(op.output());
     return binder.error();
@@ -80,10 +80,10 @@ class ReduceStep final : public Step {
     }
     if (columns_ == 1 && is_even_ && (step_ == 1 || count_ == 1)) {
       if (!is_sum) {
-        *to = tiles_->extreme(reduction_ == Reduction::MAXIMUM, from, count_);
+        *to = kernels_->extreme(reduction_ == Reduction::MAXIMUM, from, count_);
         return;
       }
-      const double sum = tiles_->sum(from, count_);
+      const double sum = kernels_->sum(from, count_);
       *to = static_cast<float>(reduction_ == Reduction::MEAN ? sum / static_cast<double>(count_) : sum);
       return;
     }
@@ -92,20 +92,20 @@ class ReduceStep final : public Step {
                                                                          : microkernels::BinaryOp::Minimum;
     std::copy_n(from, n, to);
     if (is_even_) {
-      tiles_->reduce_rows(op, from + step_, step_, count_ - 1, to, n);
+      kernels_->reduce_rows(op, from + step_, step_, count_ - 1, to, n);
     } else {
       for (int64_t i = 1; i < count_; ++i) {
-        tiles_->reduce_rows(op, from + offset(*in_, kept_, kept_ + reduced_, i), 0, 1, to, n);
+        kernels_->reduce_rows(op, from + offset(*in_, kept_, kept_ + reduced_, i), 0, 1, to, n);
       }
     }
     if (reduction_ == Reduction::MEAN) {
-      tiles_->unary(microkernels::UnaryOp::Affine, to, to, n, 1.0f / static_cast<float>(count_), 0.0f);
+      kernels_->unary(microkernels::UnaryOp::Affine, to, to, n, 1.0f / static_cast<float>(count_), 0.0f);
     }
   }
 
   Reduction reduction_ = Reduction::SUM;
   int kept_ = 0, reduced_ = 0;
-  const microkernels::F32Microkernels* tiles_ = nullptr;
+  const microkernels::F32Microkernels* kernels_ = nullptr;
   const View* in_ = nullptr;
   const View* out_ = nullptr;
   int64_t rows_ = 0, columns_ = 0, count_ = 0, step_ = 0;

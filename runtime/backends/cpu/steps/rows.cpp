@@ -52,7 +52,7 @@ class RowsStep : public Step {
   // Computes `count` rows, which are in_step_ floats apart in `from`, and out_step_ in `to`.
   virtual void rows(const float* from, float* to, int64_t count) const = 0;
 
-  const microkernels::F32Microkernels* tiles_ = nullptr;
+  const microkernels::F32Microkernels* kernels_ = nullptr;
   const View* in_ = nullptr;
   const View* out_ = nullptr;
   int64_t length_ = 0, in_step_ = 0, out_step_ = 0;
@@ -76,7 +76,7 @@ class SoftmaxStep final : public RowsStep {
  public:
   Error bind(const schema::Softmax& op, Binder& binder) {
     logarithm_ = op.is_logarithm();
-    tiles_ = &binder.tiles();
+    kernels_ = &binder.kernels();
     in_ = binder.input(op.input());
     out_ = binder.output(op.output());
     return binder.error();
@@ -86,7 +86,7 @@ class SoftmaxStep final : public RowsStep {
  private:
   bool fits(int64_t) const override { return true; }
   void rows(const float* from, float* to, int64_t count) const override {
-    for (int64_t i = 0; i < count; ++i) tiles_->softmax(logarithm_, from + i * in_step_, to + i * out_step_, length_);
+    for (int64_t i = 0; i < count; ++i) kernels_->softmax(logarithm_, from + i * in_step_, to + i * out_step_, length_);
   }
   bool logarithm_ = false;
 };
@@ -98,7 +98,7 @@ class NormalizeStep final : public RowsStep {
     centers_ = op.subtracts_mean();
     epsilon_ = op.epsilon();
     divides_by_norm_ = op.divides_by_norm();
-    tiles_ = &binder.tiles();
+    kernels_ = &binder.kernels();
     in_ = binder.input(op.input());
     weight_ = binder.optional_constant(op.weight(), planned_);
     bias_ = binder.optional_constant(op.bias(), planned_);
@@ -112,14 +112,14 @@ class NormalizeStep final : public RowsStep {
  private:
   bool fits(int64_t length) const override { return length == planned_; }
   void rows(const float* from, float* to, int64_t count) const override {
-    if (divides_by_norm_) return tiles_->divide_by_norms(from, in_step_, to, out_step_, count, length_, epsilon_);
+    if (divides_by_norm_) return kernels_->divide_by_norms(from, in_step_, to, out_step_, count, length_, epsilon_);
     microkernels::NormalizedRows rows;
     rows.x = from, rows.x_step = in_step_;
     rows.y = to, rows.y_step = out_step_;
     rows.rows = count, rows.n = length_;
     rows.subtracts_mean = centers_, rows.epsilon = static_cast<double>(epsilon_);
     rows.weight = weight_, rows.bias = bias_;
-    tiles_->normalize_rows(rows);
+    kernels_->normalize_rows(rows);
   }
 
   int64_t planned_ = 0;

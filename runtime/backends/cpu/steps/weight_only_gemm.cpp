@@ -17,7 +17,7 @@ class WeightOnlyGemmStep final : public Step {
     columns_ = op.outputs();
     group_ = op.group();
     epilogue_ = binder.epilogue(op.epilogue());
-    tiles_ = &binder.tiles();
+    kernels_ = &binder.kernels();
     RL_TRY(binder.error());
     RL_REQUIRE((bits_ == 8 || (bits_ == 4 && group_ % 2 == 0)) && depth_ % group_ == 0, InvalidProgram,
                "a weight-only GEMM has unsupported weights: numbers of %lld bits, groups of %lld numbers, rows of %lld "
@@ -48,7 +48,7 @@ class WeightOnlyGemmStep final : public Step {
 
   Error run(Run& run) override {
     if (rows_ == 0) return Error::Ok;
-    const int64_t step = microkernels::column_step(*tiles_);
+    const int64_t step = microkernels::column_step(*kernels_);
     const int64_t workers = work() < kSerialWork ? 1 : run.workers;
     for_workers(run.context, workers, divide_up(columns_, step), [&](int64_t worker, int64_t begin, int64_t end) {
       float* const scratch = run.scratch + worker * worker_floats();
@@ -66,13 +66,13 @@ class WeightOnlyGemmStep final : public Step {
  private:
   int64_t groups() const { return depth_ / group_; }
   int64_t row_bytes() const { return depth_ * bits_ / 8; }
-  int64_t panel_floats() const { return round_up(microkernels::column_step(*tiles_) * depth_, 16); }
+  int64_t panel_floats() const { return round_up(microkernels::column_step(*kernels_) * depth_, 16); }
   // Scratch memory of a worker: results of a panel, dequantized weights of a panel, and the scratch memory of the GEMM.
-  int64_t result_floats() const { return round_up(rows_ * microkernels::column_step(*tiles_), 16); }
+  int64_t result_floats() const { return round_up(rows_ * microkernels::column_step(*kernels_), 16); }
   int64_t worker_floats() const {
     if (rows_ <= kFewRows) return result_floats();
     return result_floats() + panel_floats() +
-           round_up(microkernels::gemm_scratch(*tiles_, depth_, microkernels::column_step(*tiles_)), 16);
+           round_up(microkernels::gemm_scratch(*kernels_, depth_, microkernels::column_step(*kernels_)), 16);
   }
 
   void dots(int64_t column, int64_t n, float* results) const {
@@ -102,7 +102,7 @@ class WeightOnlyGemmStep final : public Step {
     p.b = weights, p.ldb = depth_;
     p.bias_of = microkernels::BiasOf::None;
     p.c = scratch, p.ldc = n;
-    microkernels::multiply(*tiles_, p, 0, rows_, 0, n, weights + panel_floats());
+    microkernels::multiply(*kernels_, p, 0, rows_, 0, n, weights + panel_floats());
     for (int64_t i = 0; i < rows_; ++i) finish(i, column, n, scratch + i * n);
   }
 
@@ -111,11 +111,11 @@ class WeightOnlyGemmStep final : public Step {
     const int64_t at = row * columns_ + column;
     const microkernels::Epilogue& e = epilogue_;
     float* const to = out_->floats() + at;
-    if (bias_) tiles_->binary(microkernels::BinaryOp::Add, x, 1, bias_ + column, 1, x, n, 0);
-    if (residual_) tiles_->binary(microkernels::BinaryOp::Add, x, 1, residual_->floats() + at, 1, x, n, 0);
-    if (e.clamps) tiles_->unary(microkernels::UnaryOp::Clamp, x, x, n, e.low, e.high);
+    if (bias_) kernels_->binary(microkernels::BinaryOp::Add, x, 1, bias_ + column, 1, x, n, 0);
+    if (residual_) kernels_->binary(microkernels::BinaryOp::Add, x, 1, residual_->floats() + at, 1, x, n, 0);
+    if (e.clamps) kernels_->unary(microkernels::UnaryOp::Clamp, x, x, n, e.low, e.high);
     if (e.applies) {
-      tiles_->unary(e.op, x, to, n, e.p, e.q);
+      kernels_->unary(e.op, x, to, n, e.p, e.q);
     } else {
       std::copy_n(x, n, to);
     }
@@ -123,7 +123,7 @@ class WeightOnlyGemmStep final : public Step {
 
   int64_t bits_ = 8, depth_ = 1, columns_ = 1, group_ = 1, rows_ = 0;
   microkernels::Epilogue epilogue_{};
-  const microkernels::F32Microkernels* tiles_ = nullptr;
+  const microkernels::F32Microkernels* kernels_ = nullptr;
   const View* in_ = nullptr;
   const uint8_t* numbers_ = nullptr;
   const float* bias_ = nullptr;

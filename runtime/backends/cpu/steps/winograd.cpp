@@ -13,7 +13,7 @@ class WinogradStep final : public Step {
  public:
   Error bind(const schema::Winograd& op, Binder& binder) {
     microkernels::PackedWinograd& c = convolution_;
-    c.kernels = &binder.tiles();
+    c.kernels = &binder.kernels();
     c.m = op.m();
     c.pad_h = op.pad_h();
     c.pad_w = op.pad_w();
