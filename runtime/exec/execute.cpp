@@ -82,7 +82,7 @@ bool same_kind(Tag a, Tag b) {
 // A kernel with a parameter EValue& may replace a value. If the type of the value changed, later instructions could
 // read the value with a wrong type. The change is therefore undone, and the call fails.
 Error call_guarded(const MethodState& state, const Instruction& instruction, KernelRuntimeContext& context) {
-  EValue before[16];
+  EValue before[kMaxGuardedArity];
   for (uint8_t i = 0; i < instruction.arity; ++i) before[i] = *instruction.arguments[i];
   instruction.kernel(context, instruction.arguments);
   for (uint8_t i = 0; i < instruction.arity; ++i) {
@@ -280,7 +280,7 @@ Error run(MethodState& state, bool is_single_step) {
       }
       switch (instruction.opcode) {
         case Opcode::View:
-          *instruction.arguments[2] = EValue(state.views[instruction.destination].tensor);
+          *instruction.arguments[kViewOut] = EValue(state.views[instruction.destination].tensor);
           [[fallthrough]];
         case Opcode::Kernel:
           instruction.kernel(context, instruction.arguments);

@@ -11,9 +11,6 @@
 namespace rushlight {
 namespace {
 
-// The largest arity of a kernel with a parameter EValue&; see call_guarded().
-constexpr uint16_t kMaxGuardedArity = 16;
-
 // Returns whether a kernel supports the dtypes and dim orders of the arguments. Kernel tables of selective builds have
 // no keys, and these builds do not contain the code that reads keys.
 bool supports_arguments(const Kernel& kernel, const EValue* const* arguments) {
@@ -158,10 +155,10 @@ Error MethodLoader::allocate_restored() {
 // Records the memory of a view's tensor. The tensor must not be an input: set_input() would copy elements into the
 // memory that the tensor viewed in the last run.
 Error MethodLoader::record_view(size_t chain, size_t index, const InstructionView& view, Instruction* out) {
-  RL_REQUIRE((flags_[view.args[2]] & kInput) == 0, InvalidProgram,
+  RL_REQUIRE((flags_[view.args[kViewOut]] & kInput) == 0, InvalidProgram,
              "method '%.80s', instruction %zu of chain %zu: the view is value %d, which is an input", method_name(),
-             index, chain, view.args[2]);
-  TensorImpl* tensor = tensor_of(state_.values[view.args[2]]);
+             index, chain, view.args[kViewOut]);
+  TensorImpl* tensor = tensor_of(state_.values[view.args[kViewOut]]);
   if (!tensor) return Error::Ok;
   out->opcode = Opcode::View;
   out->destination = state_.num_views;
@@ -223,7 +220,7 @@ Error MethodLoader::load_kernel_call(size_t chain, size_t index, const Instructi
     if (!is_result) continue;
     const auto value = static_cast<size_t>(view.args[i]);
     // A view call sets the data pointer of its output and writes no element.
-    if (i < boxed.arity && !is_view_call(view)) RL_TRY(check_written(chain, index, *kernel, value));
+    if (i < boxed.arity && !is_view_call(view)) RL_TRY(check_not_constant(chain, index, *kernel, value));
     record_written(value);
   }
   RL_REQUIRE(!takes_values || boxed.arity <= kMaxGuardedArity, NotSupported,
@@ -277,7 +274,7 @@ Error MethodLoader::check_arguments(size_t chain, size_t index, const Kernel& ke
   return Error::Ok;
 }
 
-Error MethodLoader::check_written(size_t chain, size_t index, const Kernel& kernel, size_t value) {
+Error MethodLoader::check_not_constant(size_t chain, size_t index, const Kernel& kernel, size_t value) {
   bool is_constant = (flags_[value] & kReadOnly) != 0;
   if (plan_.tag(value) == Tag::ListTensor) {
     for (const int32_t item : plan_.tensor_list(value)) is_constant = is_constant || (flags_[item] & kReadOnly);
@@ -305,18 +302,18 @@ Error MethodLoader::check_memory_of(size_t chain, size_t index, const Instructio
   const bool reads_first = view.kind == InstructionKind::Move || view.kind == InstructionKind::JumpFalse;
   int64_t unset = reads_first && is_unset(view.first) ? int64_t{view.first} : -1;
   for (size_t i = 0; i < view.args.size(); ++i) {
-    if (!(is_view && i == 2) && is_unset(static_cast<size_t>(view.args[i]))) unset = view.args[i];
+    if (!(is_view && i == kViewOut) && is_unset(static_cast<size_t>(view.args[i]))) unset = view.args[i];
   }
   RL_REQUIRE(unset < 0, InvalidProgram,
              "method '%.80s', instruction %zu of chain %zu uses value %lld, a tensor with neither data nor planned "
              "memory, and neither an input nor an output",
              method_name(), index, chain, static_cast<long long>(unset));
   if (view.kind == InstructionKind::JumpFalse) skipped_until_ = std::max<size_t>(skipped_until_, view.second);
-  if (!is_view || !(flags_[view.args[2]] & kUnset)) return Error::Ok;
+  if (!is_view || !(flags_[view.args[kViewOut]] & kUnset)) return Error::Ok;
   RL_REQUIRE(index >= skipped_until_, InvalidProgram,
              "method '%.80s', instruction %zu of chain %zu: a jump may skip the call that sets the memory of value %d",
-             method_name(), index, chain, view.args[2]);
-  flags_[view.args[2]] &= static_cast<uint8_t>(~kUnset);
+             method_name(), index, chain, view.args[kViewOut]);
+  flags_[view.args[kViewOut]] &= static_cast<uint8_t>(~kUnset);
   return Error::Ok;
 }
 
@@ -331,7 +328,7 @@ void MethodLoader::record_read(size_t value) {
     return;
   }
   if (tag != Tag::Tensor || (flags_[value] & kWritten)) return;
-  flags_[value] |= kWritten;
+  flags_[value] |= kWritten;  // the value is state, and has its initial value from here on
   const TensorView view = plan_.tensor(value);
   const bool is_shared = environment_.state && environment_.state->shares(view.memory);
   if (view.source == TensorSource::Planned && view.nbytes > 0 && !is_shared) {

@@ -65,7 +65,7 @@ void MethodLoader::propagate_read_only() {
           to = view.second;
         } else if (is_view_call(view)) {
           from = static_cast<size_t>(view.args[0]);
-          to = static_cast<size_t>(view.args[2]);
+          to = static_cast<size_t>(view.args[kViewOut]);
         } else {
           continue;
         }
@@ -79,7 +79,7 @@ void MethodLoader::propagate_read_only() {
 }
 
 bool MethodLoader::is_view_call(const InstructionView& view) const {
-  return view.kind == InstructionKind::Kernel && view.args.size() >= 3 &&
+  return view.kind == InstructionKind::Kernel && view.args.size() > kViewOut &&
          std::string_view(operators_[view.first]->name) == "executorch_prim::et_view.default";
 }
 
@@ -181,7 +181,7 @@ Error MethodLoader::assign_memory(size_t index, const TensorView& view, TensorIm
       return Error::Ok;
     case TensorSource::Constant: {
       RL_ASSIGN(const void* const data, plan_.constant(view));
-      tensor->data = const_cast<void*>(data);  // check_written() prevents kernels from writing it
+      tensor->data = const_cast<void*>(data);  // check_not_constant() prevents kernels from writing it
       tensor->capacity = 0;
       return check_bools(state_, index, *tensor);
     }
@@ -281,19 +281,28 @@ Error MethodLoader::load_inputs_outputs() {
   RL_TRY(allocate_array(inputs.size(), &state_.inputs));
   RL_TRY(allocate_array(outputs.size(), &state_.outputs));
   RL_TRY(allocate_array(inputs.size() + outputs.size(), &state_.from_caller));
-  const auto end = [&](size_t index, bool is_input) {
-    EValue& value = state_.values[index];
-    TensorImpl* tensor = tensor_of(value);
-    const bool from_caller = tensor && !tensor->growth && plan_.tensor(index).source == TensorSource::Caller;
-    if (from_caller) state_.from_caller[state_.num_from_caller++] = tensor;
-    return InputOutput{&value, tensor, from_caller && (is_input || !(flags_[index] & kInput)),
-                       is_input && !tensor && !(flags_[index] & kRead)};
-  };
-  for (size_t i = 0; i < inputs.size(); ++i) state_.inputs[i] = end(static_cast<size_t>(inputs[i]), true);
-  for (size_t i = 0; i < outputs.size(); ++i) state_.outputs[i] = end(static_cast<size_t>(outputs[i]), false);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const size_t index = static_cast<size_t>(inputs[i]);
+    state_.inputs[i] = input_or_output(index);
+    state_.inputs[i].is_fixed = !state_.inputs[i].tensor && !(flags_[index] & kRead);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const size_t index = static_cast<size_t>(outputs[i]);
+    state_.outputs[i] = input_or_output(index);
+    // The memory of an output that is an input, too, is that of the input.
+    if (flags_[index] & kInput) state_.outputs[i].from_caller = false;
+  }
   state_.num_inputs = static_cast<uint32_t>(inputs.size());
   state_.num_outputs = static_cast<uint32_t>(outputs.size());
   return Error::Ok;
+}
+
+InputOutput MethodLoader::input_or_output(size_t index) {
+  EValue& value = state_.values[index];
+  TensorImpl* tensor = tensor_of(value);
+  const bool from_caller = tensor && !tensor->growth && plan_.tensor(index).source == TensorSource::Caller;
+  if (from_caller) state_.from_caller[state_.num_from_caller++] = tensor;
+  return {&value, tensor, from_caller, false};
 }
 
 }  // namespace rushlight

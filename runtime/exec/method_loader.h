@@ -21,8 +21,8 @@ class MethodLoader {
     kUnset = 2,     // a tensor without memory until a view call sets it
     kReadOnly = 4,  // the value may refer to a constant
     kWritten = 8,   // an earlier instruction wrote the value, or it has an initial value
-    kInput = 16,
-    kState = 32,  // planned memory that an instruction reads before any instruction writes it
+    kInput = 16,    // an input of the method
+    kState = 32,    // planned memory that an instruction reads before any instruction writes it
   };
 
   MethodLoader(MethodState& state, const Environment& environment)
@@ -38,6 +38,7 @@ class MethodLoader {
   // load_values.cpp
   Error mark_references();
   void propagate_read_only();
+  // Whether the instruction calls et_view(self, size, out), which makes `out` a view of `self`.
   bool is_view_call(const InstructionView& view) const;
   Error load_values();
   Error load_scalar(size_t index);
@@ -50,6 +51,8 @@ class MethodLoader {
   template <typename T, typename Item>
   Error load_boxed_list(size_t index, Span<const Item> items);
   Error load_inputs_outputs();
+  // Describes a value as an input or output, and lists it in state_.from_caller if its memory is the caller's.
+  InputOutput input_or_output(size_t index);
 
   // load_instructions.cpp
   Error find_operators();
@@ -60,11 +63,14 @@ class MethodLoader {
   Error choose_kernel(size_t chain, size_t index, const InstructionView& view, EValue* const* arguments,
                       const Kernel** kernel) const;
   Error check_arguments(size_t chain, size_t index, const Kernel& kernel, const InstructionView& view);
-  Error check_written(size_t chain, size_t index, const Kernel& kernel, size_t value);
+  // Checks that a value which the kernel writes is not a constant, a view of a constant, or a list with one.
+  Error check_not_constant(size_t chain, size_t index, const Kernel& kernel, size_t value);
   bool is_unset(size_t value) const;
   Error check_memory_of(size_t chain, size_t index, const InstructionView& view);
   Error allocate_restored();
+  // Remembers the memory of the result of a view call, which restore_tensors() gives back to it.
   Error record_view(size_t chain, size_t index, const InstructionView& view, Instruction* out);
+  // Called for the values that each instruction reads and writes, in the order of the instructions.
   void record_read(size_t value);
   void record_written(size_t value);
 

@@ -13,12 +13,17 @@ namespace rushlight {
 enum class Opcode : uint8_t {
   Kernel,
   GuardedKernel,  // a kernel with a parameter EValue&: the tags of its arguments are checked after the call
-  View,           // a kernel whose result, argument 2, is a view: the value is first set to its own tensor again
+  View,           // a kernel whose result, argument kViewOut, is a view: the value is first set to its own tensor again
   Delegate,
   Move,
   JumpFalse,
   Free,
 };
+
+// The largest arity of a guarded kernel, whose arguments are copied before each call.
+constexpr uint16_t kMaxGuardedArity = 16;
+// The index of the argument `out` of a view call.
+constexpr size_t kViewOut = 2;
 
 struct DelegateState {
   BackendInterface* backend;
@@ -53,7 +58,7 @@ struct InstructionChain {
 struct InputOutput {
   EValue* value;
   TensorImpl* tensor;  // the original tensor of `value`, even after a move changed `value`; null if it is not a tensor
-  bool from_caller;    // a tensor without planned memory
+  bool from_caller;    // the caller sets the memory of the tensor
   bool is_fixed;       // a number or string that no instruction reads: a constant of the program
 };
 
