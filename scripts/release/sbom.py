@@ -19,13 +19,34 @@ class Component:
     purl: str
 
 
+def package(name: str, release: str, licence: str) -> Component:
+    """Returns a package of npm."""
+    return Component(name, release, licence, f"pkg:npm/{name.replace('@', '%40')}@{release}")
+
+
 PAGE = (
-    Component("echarts", "6.1.0", "Apache-2.0", "pkg:npm/echarts@6.1.0"),
-    Component("zrender", "6.1.0", "BSD-3-Clause", "pkg:npm/zrender@6.1.0"),
-    Component("cytoscape", "3.34.4", "MIT", "pkg:npm/cytoscape@3.34.4"),
-    Component("cytoscape-dagre", "3.0.0", "MIT", "pkg:npm/cytoscape-dagre@3.0.0"),
+    package("@dagrejs/dagre", "3.1.3", "MIT"),
+    package("@dagrejs/graphlib", "4.0.6", "MIT"),
+    package("d3-array", "3.2.5", "ISC"),
+    package("d3-axis", "3.0.1", "ISC"),
+    package("d3-brush", "3.0.1", "ISC"),
+    package("d3-color", "3.1.1", "ISC"),
+    package("d3-dispatch", "3.0.2", "ISC"),
+    package("d3-drag", "3.0.1", "ISC"),
+    package("d3-ease", "3.0.2", "BSD-3-Clause"),
+    package("d3-format", "3.1.3", "ISC"),
+    package("d3-hierarchy", "3.1.3", "ISC"),
+    package("d3-interpolate", "3.0.2", "ISC"),
+    package("d3-path", "3.1.1", "ISC"),
+    package("d3-scale", "4.0.3", "ISC"),
+    package("d3-selection", "3.0.1", "ISC"),
+    package("d3-shape", "3.2.1", "ISC"),
+    package("d3-timer", "3.0.2", "ISC"),
+    package("d3-transition", "3.0.2", "ISC"),
+    package("d3-zoom", "3.0.1", "ISC"),
+    package("internmap", "2.0.3", "ISC"),
 )
-"""Components in `rushlight/devtools/view/page/vendor`."""
+"""Components in `rushlight/devtools/view/page/vendor`. `vendor_page.py` builds them from these releases."""
 
 
 def bill(components: list[Component]) -> bytes:

@@ -10,6 +10,7 @@ import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -26,6 +27,8 @@ from rushlight.format.pte import read_pte_file
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PARTITIONERS: dict[str, Any] = {"cpu": None, "kernels": (), "xnnpack": (XnnpackPartitioner(),)}
+ROOT = Path(__file__).resolve().parents[2]
+VENDOR = ROOT / "src/rushlight/devtools/view/page/vendor"
 HOSTILE = "</script><script>document.body.dataset.broken='yes'</script><!--"
 
 
@@ -213,19 +216,153 @@ def browse(page: Path, view: str, width: int = 1400) -> str:
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
 
 
+def shapes(page: str, box: str) -> ElementTree.Element:
+    """Returns the drawing in the element of a page with the id `box`."""
+    found = re.search(rf'id="{box}"[^>]*>(<svg.*?</svg>)', page, re.S)
+    assert found is not None, f"there is no drawing in {box}"
+    return ElementTree.fromstring(found[1])
+
+
+def texts(drawing: ElementTree.Element) -> list[str]:
+    return ["".join(text.itertext()) for text in drawing.iter("text")]
+
+
 @needs_browser
 def test_each_view_in_a_browser(tmp_path: Path) -> None:
     path = compiled(tmp_path, "cpu")
     assert main(["profile", str(path), "--etdump", str(tmp_path / "net.etdp"), "--runs", "1"]) == 0
     page = write(path, collect(path, tmp_path / "net.etrecord", tmp_path / "net.etdp"))
     shown = browse(page, "tab=graph&theme=dark")
-    assert "CpuBackend #0" in shown and "<canvas" in shown and 'data-theme="dark"' in shown
+    assert "CpuBackend #0" in shown and 'data-theme="dark"' in shown
+    assert any("Gemm" in text for text in texts(shapes(shown, "canvas")))
     shown = browse(page, "tab=graph&node=1")
     assert "test_inspect.py:" in shown and "runs on" in shown
+    assert re.search(r'class="box step[a-z ]* chosen"', shown)
     assert "Gemm" in browse(page, "tab=operators")
-    assert "the peak is" in browse(page, "tab=memory")
-    assert "<canvas" in browse(page, "tab=size")
     assert "CpuBackend" in browse(page, "tab=partition")
+
+
+@needs_browser
+def test_the_graph_in_a_browser(tmp_path: Path) -> None:
+    """Edges point down, from box to box, and boxes do not overlap."""
+    path = compiled(tmp_path, "kernels")
+    facts = collect(path)
+    drawing = shapes(browse(write(path, facts), "tab=graph"), "canvas")
+    boxes = []
+    for group in drawing.iter("g"):
+        if not group.get("class", "").startswith("box "):
+            continue
+        x, y = map(float, re.findall(r"[-\d.]+", group.get("transform", "")))
+        frame = group.find("rect")
+        assert frame is not None
+        boxes.append((x, y, float(frame.get("width", 0)) / 2, float(frame.get("height", 0)) / 2))
+    assert len(boxes) == len(facts["graphs"][0].nodes)
+    for place, (x, y, w, h) in enumerate(boxes):
+        assert all(abs(x - a) >= w + b or abs(y - c) >= h + d for a, c, b, d in boxes[:place])
+    edges = [edge.get("d", "") for edge in drawing.iter("path") if edge.get("class") == "edge"]
+    assert len(edges) == sum(len(set(node.inputs)) for node in facts["graphs"][0].nodes)
+    tops = {(x, y - h) for x, y, _, h in boxes}
+    bottoms = {(x, y + h) for x, y, _, h in boxes}
+    for edge in edges:
+        first, rest = re.fullmatch(r"M([-\d.,]+)(.*)", edge).groups()  # type: ignore[union-attr]
+        x, y = map(float, first.split(","))
+        assert min(abs(x - a) + abs(y - b) for a, b in bottoms) < 0.01
+        for step, values in re.findall(r"([VC])([-\d.,]+)", rest):
+            numbers = [float(number) for number in values.split(",")]
+            assert numbers[-1] > y
+            x, y = (x if step == "V" else numbers[-2]), numbers[-1]
+        assert min(abs(x - a) + abs(y - b) for a, b in tops) < 0.01
+
+
+@needs_browser
+def test_the_charts_in_a_browser(tmp_path: Path) -> None:
+    path = compiled(tmp_path, "kernels")
+    facts = collect(path, tmp_path / "net.etrecord")
+    page = write(path, facts)
+    shown = browse(page, "tab=memory")
+    assert "the peak is" in shown
+    plan = shapes(shown, "plan")
+    arena = facts["graphs"][0].arenas[0]
+    blocks = next(group for group in plan.iter("g") if group.get("class") == "blocks")
+    assert [
+        tuple(int(block.get(name, "")) for name in ("x", "y", "width", "height")) for block in blocks
+    ] == [(block.start, block.offset, block.end + 1 - block.start, block.size) for block in arena.blocks]
+    assert any(text.startswith("peak ") for text in texts(plan))
+    shown = browse(page, "tab=size")
+    assert "segment: constants" in texts(shapes(shown, "parts"))
+    weights = shapes(shown, "weights")
+    leaves = [group.find("rect") for group in weights.iter("g") if group.get("class") == "leaf"]
+    areas = [
+        float(leaf.get("width", 0)) * float(leaf.get("height", 0)) for leaf in leaves if leaf is not None
+    ]
+    assert len(areas) == len(facts["size"]["layers"]) and min(areas) > 0
+    assert any(text.startswith("blocks") for text in texts(weights))
+
+
+EVENTS = """
+const send = (target, type, x, more) => target.dispatchEvent(new (type === "wheel" ? WheelEvent : MouseEvent)(
+  type, { clientX: x, clientY: 300, bubbles: true, cancelable: true, view: window, ...more }));
+const drag = (target, from, to) => {
+  send(target, "mousedown", from);
+  send(window, "mousemove", to);
+  send(window, "mouseup", to);
+};
+"""
+
+
+def after(page: Path, view: str, actions: str) -> str:
+    """Returns the content of a page after the user's actions: statements in JavaScript."""
+    changed = page.with_name("after.html")
+    text = page.read_text("utf-8")
+    changed.write_text(text.replace("</body>", f"<script>{EVENTS}{actions}</script></body>"), "utf-8")
+    return browse(changed, view)
+
+
+@needs_browser
+def test_gestures_in_a_browser(tmp_path: Path) -> None:
+    """The memory chart and its slider show the same operators. A drag of the graph is not a click."""
+    path = compiled(tmp_path, "kernels")
+    page = write(path, collect(path, tmp_path / "net.etrecord"))
+
+    def shown(actions: str) -> tuple[float, float, float]:
+        """Returns the scale of the chart, and the start and width of the slider as parts of the whole."""
+        plan = shapes(
+            after(page, "tab=memory", f'const svg = document.querySelector("#plan svg"); {actions}'), "plan"
+        )
+        groups = {group.get("class"): group for group in plan.iter("g")}
+        matrix = [float(number) for number in re.findall(r"[-\d.]+", groups["blocks"].get("transform", ""))]
+        bars = {bar.get("class"): bar for bar in groups["slider"].iter("rect")}
+        left, width = (float(bars["overlay"].get(name, "")) for name in ("x", "width"))
+        chosen, chosen_width = (float(bars["selection"].get(name, "")) for name in ("x", "width"))
+        return matrix[0], (chosen - left) / width, chosen_width / width
+
+    whole, start, width = shown("")
+    assert (start, width) == (0, 1)
+    scale, start, width = shown('send(svg, "wheel", 700, { deltaY: -400 });')
+    assert 0 < start < 1 - width and scale * width == pytest.approx(whole)
+    scale, start, width = shown('drag(document.querySelector(".handle--w"), 90, 700);')
+    assert start + width == pytest.approx(1) and 0.3 < width < 0.7 and scale * width == pytest.approx(whole)
+    click = 'document.querySelector(".kernel .frame")'
+    assert 'class="box kernel chosen"' in after(page, "tab=graph", f'send({click}, "click", 700);')
+    moved = after(page, "tab=graph", f'drag({click}, 700, 760); send({click}, "click", 760);')
+    assert 'class="box kernel chosen"' not in moved
+
+
+def test_the_licences_of_the_libraries_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page has the licence of each package that the bill of materials lists, in the same release."""
+    monkeypatch.syspath_prepend(ROOT / "scripts/release")
+    import sbom
+
+    listed: set[str] = set()
+    path = compiled(tmp_path, "kernels")
+    page = write(path, collect(path)).read_text("utf-8")
+    for file in sorted(VENDOR.glob("*.LICENSE")):
+        text = file.read_text("utf-8")
+        assert text in page and "*/" not in text
+        listed.update(re.findall(r"(\S+ \d[\d.]*)[,:]", text))
+    assert listed == {f"{package.name} {package.version}" for package in sbom.PAGE}
+    bill = json.loads(sbom.bill(list(sbom.PAGE)))
+    assert "pkg:npm/%40dagrejs/dagre@" in " ".join(part["purl"] for part in bill["components"])
 
 
 @needs_browser

@@ -12,11 +12,11 @@ from rushlight.ir.json_types import JsonObject
 
 _FOLDER = Path(__file__).with_name("page")
 
-# npm packages: cytoscape draws the graph, dagre computes its layout, echarts draws the charts.
-_LIBRARIES = ("cytoscape", "cytoscape-dagre", "echarts")
+# dagre computes the layout of the graph; d3 draws. scripts/release/vendor_page.py builds both.
+_LIBRARIES = ("dagre", "d3")
 
-# One script in this order: shared state and groups of operators, the graph, tables and charts, the start.
-_SCRIPTS = ("tree", "graph", "tables", "page")
+# One script in this order: shared state and groups of operators, drawing, graph, charts, tables, start.
+_SCRIPTS = ("tree", "draw", "graph", "charts", "tables", "page")
 
 
 def page(name: str, methods: Sequence[MethodGraph], size: JsonObject, partition: Sequence[JsonObject]) -> str:
@@ -37,10 +37,7 @@ def page(name: str, methods: Sequence[MethodGraph], size: JsonObject, partition:
     filled = {
         "style": (_FOLDER / "page.css").read_text("utf-8"),
         "data": embedded(data),
-        "scripts": "\n".join(
-            lzma.decompress((_FOLDER / "vendor" / f"{library}.min.js.xz").read_bytes()).decode()
-            for library in _LIBRARIES
-        ),
+        "libraries": "\n".join(_library(name) for name in _LIBRARIES),
         "page": "\n".join((_FOLDER / f"{script}.js").read_text("utf-8") for script in _SCRIPTS),
     }
     parts = (_FOLDER / "page.html").read_text("utf-8").split("{{")
@@ -49,6 +46,14 @@ def page(name: str, methods: Sequence[MethodGraph], size: JsonObject, partition:
         key, rest = part.split("}}", 1)
         text += [filled[key], rest]
     return "".join(text)
+
+
+def _library(name: str) -> str:
+    """Returns the script of a library, with its licences as a comment before it."""
+    vendor = _FOLDER / "vendor"
+    licence = (vendor / f"{name}.LICENSE").read_text("utf-8")
+    script = lzma.decompress((vendor / f"{name}.min.js.xz").read_bytes()).decode()
+    return f"/*\n{licence}*/\n{script}"
 
 
 def embedded(data: object) -> str:

@@ -1,13 +1,9 @@
 // ---- The graph ----
 
-const measure = document.createElement("canvas").getContext("2d");
-const FONT = 'system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif';
-
 function boxOf(id, label, kind, extra) {
-  measure.font = `${kind === "group" ? "600 " : ""}12px ${FONT}`;
   const lines = label.split("\n");
-  const width = Math.max(...lines.map((line) => measure.measureText(line).width)) + 24;
-  return { data: { id, label, w: Math.ceil(width), h: lines.length * 16 + 12, kind, ...extra } };
+  const width = Math.max(...lines.map((line) => widthOf(line, kind === "group" ? "600 12px" : "12px"))) + 24;
+  return { id, lines, w: Math.ceil(width), h: lines.length * 16 + 12, kind, ...extra };
 }
 
 function labelOf(item, method, scope) {
@@ -27,10 +23,12 @@ function labelOf(item, method, scope) {
   return lines.map((line) => (line.length > 60 ? `${line.slice(0, 59)}…` : line)).join("\n");
 }
 
-function elementsOf(scope, method) {
+// Returns the items that the graph of a group shows, their boxes and those of neighbours outside of the group, and the
+// edges as pairs of indices into the boxes.
+function boxesOf(scope, method) {
   const items = visibleOf(scope);
   const owner = new Map();
-  const elements = [];
+  const boxes = [];
   const hottest = Math.max(1e-9, ...items.map((item) => (item.leaf === undefined ? item.time : method.nodes[item.leaf].time || 0)));
   items.forEach((item, place) => {
     const id = `n${place}`;
@@ -38,7 +36,7 @@ function elementsOf(scope, method) {
     const node = item.leaf === undefined ? null : method.nodes[item.leaf];
     const kind = node === null ? "group" : node.kind === "input" || node.kind === "output" ? "ends" : node.kind;
     const time = node === null ? item.time : node.time || 0;
-    elements.push(boxOf(id, labelOf(item, method, scope), kind, { place, heat: time / hottest }));
+    boxes.push(boxOf(id, labelOf(item, method, scope), kind, { place, heat: time / hottest }));
   });
   const edges = new Set();
   const outside = { in: new Map(), out: new Map() };
@@ -60,14 +58,11 @@ function elementsOf(scope, method) {
     }
   }
   function addOutside(side, id, label, ends, extra) {
-    elements.push(boxOf(id, label, "outside", extra));
+    boxes.push(boxOf(id, label, "outside", extra));
     for (const end of ends) edges.add(side === "in" ? `${id}>${end}` : `${end}>${id}`);
   }
-  for (const edge of edges) {
-    const [source, target] = edge.split(">");
-    elements.push({ data: { id: edge, source, target } });
-  }
-  return { items, elements };
+  const index = new Map(boxes.map((box, place) => [box.id, place]));
+  return { items, boxes, edges: [...edges].map((edge) => edge.split(">").map((id) => index.get(id))) };
 }
 
 function addTo(map, key, value) {
@@ -75,43 +70,16 @@ function addTo(map, key, value) {
   map.get(key).add(value);
 }
 
-function graphStyle() {
-  const fills = { group: "module", kernel: "kernel", step: "step", delegate: "step", ends: "ends", control: "module", outside: "back" };
-  const style = [
-    { selector: "node", style: {
-      shape: "round-rectangle", width: "data(w)", height: "data(h)", label: "data(label)", "text-wrap": "wrap",
-      "text-valign": "center", "font-size": 12, "font-family": FONT, color: color("text"), "line-height": 1.25,
-      "border-width": 1, "border-color": color("line"), "text-max-width": 700 } },
-    { selector: "edge", style: {
-      width: 1.3, "line-color": color("soft"), opacity: 0.7, "curve-style": "bezier", "target-arrow-shape": "triangle",
-      "target-arrow-color": color("soft"), "arrow-scale": 0.8 } },
-    { selector: "node:selected", style: { "border-width": 2.5, "border-color": color("accent") } },
-    { selector: 'node[kind = "group"]', style: { "border-width": 1.5, "border-style": "double", "border-color": color("soft"), "font-weight": 600 } },
-    { selector: 'node[kind = "outside"]', style: { "border-style": "dashed", color: color("soft") } },
-    { selector: "node[heat > 0.5]", style: { "border-color": color("hot"), "border-width": "mapData(heat, 0.5, 1, 1, 4)" } },
-  ];
-  for (const [kind, name] of Object.entries(fills)) {
-    style.push({ selector: `node[kind = "${kind}"]`, style: { "background-color": color(name) } });
-  }
-  return style;
-}
-
 function showGraph() {
   const method = data.methods[state.method];
-  const scope = state.scope;
-  const { items, elements } = elementsOf(scope, method);
-  if (cy) cy.destroy();
-  cy = cytoscape({
-    container: $("canvas"), elements, style: graphStyle(), minZoom: 0.08, maxZoom: 2.5, wheelSensitivity: 0.3,
-    layout: { name: "dagre", rankDir: "TB", nodeSep: 26, rankSep: 34, edgeSep: 12, fit: false },
-  });
-  fitGraph();
-  cy.on("tap", "node", (event) => {
-    const chosen = event.target.data();
-    if (chosen.leaf !== undefined) return reveal(chosen.leaf);
-    const item = items[chosen.place];
+  const { items, boxes, edges } = boxesOf(state.scope, method);
+  drawGraph(boxes, edges, (box) => {
+    if (box.leaf !== undefined) return reveal(box.leaf);
+    const item = items[box.place];
     if (item === undefined) return undefined;
-    return item.leaf === undefined ? open(item) : showDetails(item.leaf);
+    if (item.leaf === undefined) return open(item);
+    choose(box.id);
+    return showDetails(item.leaf);
   });
   showTrail();
   showTree();
@@ -119,17 +87,75 @@ function showGraph() {
   writeHash();
 }
 
+// Computes the places x and y of the boxes. Returns for each edge the points of its route, from its source to its target.
+function layered(boxes, edges) {
+  const layout = new dagre.Graph().setGraph({ nodesep: 26, edgesep: 14, ranksep: 40 }).setDefaultEdgeLabel(() => ({}));
+  boxes.forEach(({ w, h }, index) => layout.setNode(String(index), { width: w, height: h }));
+  for (const [from, to] of edges) layout.setEdge(String(from), String(to));
+  dagre.layout(layout);
+  const heights = new Map(); // of the layers of boxes, by the y of their boxes
+  boxes.forEach((box, index) => {
+    const { x, y } = layout.node(String(index));
+    Object.assign(box, { x, y });
+    heights.set(y, Math.max(box.h, heights.get(y) || 0));
+  });
+  return edges.map(([from, to]) => {
+    const source = boxes[from], target = boxes[to];
+    const down = source.y < target.y ? 0.5 : -0.5;
+    // dagre gives a point between all layers too. Without these, edges have fewer bends. An edge is vertical while it is
+    // between boxes, so that it does not touch them.
+    const inner = layout.edge(String(from), String(to)).points.slice(1, -1).filter(({ y }) => heights.has(y));
+    const points = inner.flatMap(({ x, y }) => [[x, y - down * heights.get(y)], [x, y + down * heights.get(y)]]);
+    return [[source.x, source.y + down * source.h], ...points, [target.x, target.y - down * target.h]];
+  });
+}
+
+function drawGraph(boxes, edges, onClick) {
+  const routes = layered(boxes, edges);
+  const canvas = $("canvas");
+  const svg = drawing(canvas).attr("width", "100%").attr("height", "100%");
+  svg.append("defs").append("marker").attr("id", "arrow").attr("viewBox", "0 0 8 8").attr("refX", 8).attr("refY", 4)
+    .attr("markerWidth", 8).attr("markerHeight", 8).attr("markerUnits", "userSpaceOnUse").attr("orient", "auto")
+    .append("path").attr("d", "M0 0L8 4L0 8z").attr("class", "tip");
+  const layer = svg.append("g");
+  layer.selectAll("path").data(routes).join("path")
+    .attr("class", "edge").attr("marker-end", "url(#arrow)").attr("d", d3.line().curve(d3.curveBumpY));
+  const groups = layer.selectAll("g").data(boxes).join("g")
+    .attr("class", ({ kind, heat }) => `box ${kind}${heat > 0.5 ? " hot" : ""}`)
+    .attr("transform", ({ x, y }) => `translate(${x} ${y})`)
+    .style("--heat", ({ heat }) => (heat > 0.5 ? `${6 * heat - 2}px` : null))
+    .on("click", (event, box) => onClick(box));
+  const frame = (selection, inset) => selection.append("rect").attr("class", inset ? "inner" : "frame").attr("rx", 6 - inset)
+    .attr("x", ({ w }) => inset - w / 2).attr("width", ({ w }) => w - 2 * inset)
+    .attr("y", ({ h }) => inset - h / 2).attr("height", ({ h }) => h - 2 * inset);
+  frame(groups, 0);
+  frame(groups.filter(".group"), 2.5);
+  groups.append("text").selectAll("tspan").data(({ lines }) => lines).join("tspan")
+    .attr("x", 0).attr("y", (line, place, all) => 16 * place - 8 * all.length + 12).text((line) => line);
+  const zoom = d3.zoom().scaleExtent([0.08, 2.5]).clickDistance(4)
+    .on("zoom", ({ transform }) => layer.attr("transform", transform));
+  svg.call(zoom).on("dblclick.zoom", null);
+  graph = { boxes, groups, width: canvas.clientWidth, height: canvas.clientHeight, scale: 1, show(x, y, scale) {
+    graph.scale = scale;
+    svg.call(zoom.transform, d3.zoomIdentity.translate(x, y).scale(scale));
+  } };
+  fitGraph(boxes, routes);
+}
+
 // Scales the graph to the size of the window, but not below a legible size. The user can then move the graph.
-function fitGraph() {
-  cy.fit(undefined, 24);
-  if (cy.zoom() > 1) cy.zoom(1);
-  if (cy.zoom() < 0.75) {
-    cy.zoom(0.75);
-    const box = cy.elements().boundingBox();
-    cy.pan({ x: cy.width() / 2 - 0.75 * (box.x1 + box.w / 2), y: 24 - 0.75 * box.y1 });
-  } else {
-    cy.center();
-  }
+function fitGraph(boxes, routes) {
+  const across = [...boxes.flatMap(({ x, w }) => [x - w / 2, x + w / 2]), ...routes.flat().map(([x]) => x)];
+  const low = Math.min(...across), high = Math.max(...across);
+  const bottom = Math.max(...boxes.map(({ y, h }) => y + h / 2));
+  const wide = (graph.width - 48) / (high - low), tall = (graph.height - 48) / bottom;
+  const scale = Math.min(1, Math.max(Math.min(wide, tall), 0.6, Math.min(wide, 0.75)));
+  graph.show(graph.width / 2 - (scale * (low + high)) / 2, Math.max(24, (graph.height - scale * bottom) / 2), scale);
+}
+
+// Marks a box as the selected one, and returns it.
+function choose(id) {
+  graph.groups.classed("chosen", (box) => box.id === id);
+  return graph.boxes.find((box) => box.id === id);
 }
 
 function open(group) {
@@ -144,8 +170,8 @@ function reveal(leaf) {
     const place = visibleOf(group).findIndex((item) => item.leaf === leaf);
     if (place >= 0) {
       show("graph", group);
-      cy.$id(`n${place}`).select();
-      cy.center(cy.$id(`n${place}`));
+      const box = choose(`n${place}`);
+      graph.show(graph.width / 2 - graph.scale * box.x, graph.height / 2 - graph.scale * box.y, graph.scale);
       showDetails(leaf);
       return;
     }

@@ -64,7 +64,9 @@ function start() {
     root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
     show(state.tab);
   };
-  window.addEventListener("resize", () => Object.values(charts).forEach((made) => made.resize()));
+  window.addEventListener("resize", () => {
+    for (const [id, draw] of Object.entries(charts)) if ($(id).clientWidth) draw();
+  });
   readHash();
   $("method").value = state.method;
   document.body.dataset.ready = "yes";

@@ -11,8 +11,8 @@ const MAX_ROWS = 300; // the maximum number of rows in a table
 const $ = (id) => document.getElementById(id);
 const state = { tab: "graph", method: 0, scope: null, arena: 0, sort: null };
 let roots = [];
-let cy = null;
-const charts = {};
+let graph = null; // the drawing of the graph: its boxes and its part in the window
+const charts = {}; // the functions that draw the charts again
 
 // ---- Text ----
 
@@ -39,7 +39,6 @@ const file = (place) => place.split("/").pop();
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const some = (names) => (names.length > 2 ? `${names[0]} … ${names[names.length - 1]}` : names.join(", "));
 const ending = (path) => (path.length > 40 ? `…${path.slice(-39)}` : path);
-const safe = (text) => echarts.format.encodeHTML(String(text));
 
 // ---- Groups: delegates and modules ----
 
