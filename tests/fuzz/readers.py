@@ -40,6 +40,7 @@ from rushlight.select.usage import read_usage
 
 MAX_SECONDS = 1.0  # processor time for one file
 HANG_SECONDS = 10.0  # processor time after which a reader is stopped
+WARM_UP = 20  # the number of seeds that a reader reads before the limits apply
 MAX_BYTES = 1 << 29  # memory that the readers of one format may add to the process
 TOOL_ERRORS = (RushlightError, FormatError, DevtoolsError, AotCError)
 
@@ -225,7 +226,8 @@ def run(
     findings.mkdir(parents=True, exist_ok=True)
     known: dict[str, Any] = {}
     count = 0
-    for data in seeds:  # modules and caches that a reader loads once do not count for the limits
+    # Modules and caches that a reader loads once do not count for the limits.
+    for data in chosen.sample(seeds, min(len(seeds), WARM_UP)):
         with contextlib.suppress(*reader.errors):
             reader.read(data, findings)
     end = time.monotonic() + seconds
