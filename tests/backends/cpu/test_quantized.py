@@ -519,6 +519,34 @@ def test_groups_of_a_vector(channels: int, groups: int, window: dict[str, Any], 
     assert torch.equal(run(grouped, x), run(lower(program, CpuPartitioner(compact=True)), x))
 
 
+class Tokens(nn.Module):
+    """Linear layers with residuals whose first operand is a transposed image."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.first, self.second = nn.Conv2d(3, 32, 1), nn.Linear(32, 32), nn.Linear(32, 32)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        # [n, c, h, w] -> [c * h / 2, 2, w / 2, 2] -> four tokens of a patch [n * 4, h * w / 4, c]
+        image = self.conv(x)
+        n, c, h, w = image.shape
+        y = image.reshape(n * c * h // 2, 2, w // 2, 2).transpose(1, 2)
+        y = y.reshape(n, c, h * w // 4, 4).transpose(1, 3).reshape(n * 4, h * w // 4, c)
+        y = y + self.first(y)
+        return y + self.second(y)
+
+
+def test_sums_of_tokens_have_rows() -> None:
+    """The first sum copies the transposed operand, and the second sum is fused into its product."""
+    torch.manual_seed(0)
+    module, inputs = Tokens().eval(), (input_of((1, 3, 32, 32)),)
+    program = quantize(module, inputs, CpuQuantizer().set_global(static_int8()), [inputs])
+    lowered = lower(program)
+    assert [type(step.operation) for step in plan_of(lowered).steps].count(Int8Binary) == 1
+    expected = program.module()(*inputs)
+    assert (run(lowered, *inputs) - expected).abs().max() <= 2 * dequantize_scale(program)
+
+
 @pytest.mark.damage
 def test_a_damaged_plan_with_groups_gives_an_error_or_a_result() -> None:
     x = torch.randn(1, 32, 6, 7)

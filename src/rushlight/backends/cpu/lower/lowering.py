@@ -243,6 +243,55 @@ def _preference(tensor: Tensor) -> tuple[bool, bool]:
 _MIN_TRANSPOSED = 4096  # elements; smaller tensors fit the first level cache and are not copied
 
 
+def order_of(lowering: Lowering, tensor: Tensor) -> list[int]:
+    """Returns the dimensions of a tensor in memory order, outermost first."""
+    uppers = [
+        (-math.inf if same(size, 1) else -lowering.symbols.upper(stride), axis)
+        for axis, (size, stride) in enumerate(zip(tensor.sizes, tensor.strides, strict=True))
+    ]
+    return [axis for _, axis in sorted(uppers)]
+
+
+def result_order(lowering: Lowering, operands: Iterable[Tensor]) -> list[int] | None:
+    """Returns the memory order for the result of an elementwise step, outermost first, or None for row-major.
+
+    It is the order of one of the operands that are not broadcast: preferably of a channels-last image,
+    otherwise of an operand whose last dimension is innermost. Other steps read these layouts without a copy.
+
+    Args:
+        operands: the operands, expanded to the sizes of the result.
+    """
+    for tensor in sorted(operands, key=_preference):
+        is_broadcast = any(
+            same(stride, 0) and not same(size, 1)
+            for size, stride in zip(tensor.sizes, tensor.strides, strict=True)
+        )
+        if not tensor.is_constant and not is_broadcast:
+            return order_of(lowering, tensor)
+    return None
+
+
+def in_order(lowering: Lowering, tensor: Tensor, order: Sequence[int] | None) -> Tensor:
+    """Copies an operand to the memory order of the result if an elementwise step would read it slowly.
+
+    The step would read only one element of each cache line at a time; a copy reads whole blocks.
+    """
+    sizes, strides = tensor.sizes, tensor.strides
+    real = [axis for axis in order or range(tensor.rank) if not same(sizes[axis], 1)]
+    upper = math.prod(lowering.symbols.upper(sizes[axis]) for axis in real)
+    if (
+        tensor.is_constant
+        or upper < _MIN_TRANSPOSED
+        or any(same(strides[axis], 0) for axis in real)
+        or same(strides[real[-1]], 1)
+        or not any(same(strides[axis], 1) for axis in real)
+    ):
+        return tensor
+    copied = lowering.new(sizes, order, tensor.dtype)
+    lowering.copy(tensor, copied, None)
+    return copied
+
+
 class ChainBuilder:
     """Builds a chain of elementwise operators.
 
@@ -326,47 +375,11 @@ class ChainBuilder:
     def finish(self) -> None:
         """Emits the chain.
 
-        The output has the memory layout of one of the operands that are not broadcast: preferably of a
-        channels-last image, otherwise of an operand whose last dimension is innermost. Other steps read these
-        layouts without a copy.
+        The output has the memory order that `result_order` chooses.
         """
         lowering, node = self._lowering, self._node
-        order = self._order()
+        order = result_order(lowering, self.operands)
         out = lowering.new(self._sizes, order)
-        inputs = [self._transposed(operand, order) for operand in self.operands]
+        inputs = [in_order(lowering, operand, order) for operand in self.operands]
         lowering.emit(Chain(inputs=inputs, output=out, code=self.code), node, self._nodes)
         lowering.set(node, out)
-
-    def _transposed(self, tensor: Tensor, order: list[int] | None) -> Tensor:
-        """Copies a tensor to the dimension order of the output if the chain would read it slowly.
-
-        The chain would read only one element of each cache line at a time; a copy reads whole blocks.
-        """
-        sizes, strides = tensor.sizes, tensor.strides
-        real = [axis for axis in order or range(tensor.rank) if not same(sizes[axis], 1)]
-        upper = math.prod(self._lowering.symbols.upper(sizes[axis]) for axis in real)
-        if (
-            tensor.is_constant
-            or upper < _MIN_TRANSPOSED
-            or any(same(strides[axis], 0) for axis in real)
-            or same(strides[real[-1]], 1)
-            or not any(same(strides[axis], 1) for axis in real)
-        ):
-            return tensor
-        copied = self._lowering.new(sizes, order)
-        self._lowering.copy(tensor, copied, None)
-        return copied
-
-    def _order(self) -> list[int] | None:
-        for tensor in sorted(self.operands, key=_preference):
-            strides = tensor.strides
-            if tensor.is_constant or any(
-                same(t, 0) and not same(s, 1) for s, t in zip(tensor.sizes, strides, strict=True)
-            ):
-                continue
-            uppers = [
-                (-math.inf if same(s, 1) else -self._lowering.symbols.upper(t), axis)
-                for axis, (s, t) in enumerate(zip(tensor.sizes, strides, strict=True))
-            ]
-            return [axis for _, axis in sorted(uppers)]
-        return None

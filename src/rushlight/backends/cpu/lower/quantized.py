@@ -13,12 +13,12 @@ from torch.fx import Node
 
 from rushlight.backends.cpu.lower.images import by_axis, channel_scale, output_of
 from rushlight.backends.cpu.lower.int8_functions import Int8Function
+from rushlight.backends.cpu.lower.lowering import in_order, order_of, result_order
 from rushlight.backends.cpu.lower.quantized_lowering import (
     INT8_VALUES,
     MOVES,
     QuantizedLowering,
     StoredWeight,
-    order_of,
 )
 from rushlight.backends.cpu.lower.quantized_pooling import average_pool, max_pool, mean
 from rushlight.backends.cpu.lower.table import ROWS
@@ -403,11 +403,13 @@ def _sum(lowering: QuantizedLowering, node: Node) -> bool:
         factors = [params[0].scale * params[1].scale / out_params.scale, 0.0]
     elif is_op(node, aten.sub.Tensor):
         factors[1] = -factors[1]
-    full = next((r for r in raws if _has_sizes(r, sizes)), None)
-    out = lowering.new(sizes, None if full is None else order_of(lowering, full), torch.int8)
+    operands = [raw.expand(sizes) for raw in raws]
+    order = result_order(lowering, operands)
+    out = lowering.new(sizes, order, torch.int8)
+    first, second = (in_order(lowering, operand, order) for operand in operands)
     step = Int8Binary(
-        a=raws[0].expand(sizes),
-        b=raws[1].expand(sizes),
+        a=first,
+        b=second,
         output=out,
         multiplies=multiplies,
         a_zero_point=params[0].zero_point,

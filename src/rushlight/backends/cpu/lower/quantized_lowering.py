@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.lower.lowering import Lowering
+from rushlight.backends.cpu.lower.lowering import Lowering, order_of
 from rushlight.backends.cpu.options import Options
 from rushlight.backends.cpu.plan.int8 import GroupedWeight, Int8Convolution
 from rushlight.backends.cpu.plan.node import PlanNode
-from rushlight.backends.cpu.plan.sizes import Size, product, same
+from rushlight.backends.cpu.plan.sizes import Size, product
 from rushlight.backends.cpu.plan.tables import Dequantize, DynamicQuantize, Int8Lookup, QuantizationChoice
 from rushlight.backends.cpu.plan.tensor import Tensor, constant
 from rushlight.ir.constants import Constants
@@ -286,15 +286,6 @@ MOVES = (
     torch.ops.dim_order_ops._clone_dim_order.default,
 )
 """Operators with one tensor argument that only move its elements."""
-
-
-def order_of(lowering: Lowering, tensor: Tensor) -> list[int]:
-    """Returns the dimensions of a tensor in memory order, outermost first."""
-    uppers = [
-        (-float("inf") if same(size, 1) else -lowering.symbols.upper(stride), axis)
-        for axis, (size, stride) in enumerate(zip(tensor.sizes, tensor.strides, strict=True))
-    ]
-    return [axis for _, axis in sorted(uppers)]
 
 
 def stored_weight(node: object, constants: Constants) -> StoredWeight | None:
