@@ -87,6 +87,14 @@ def test_results_of_several_calls(make: type[Caches], dynamic: bool) -> None:
         torch.testing.assert_close(tuple(program(*given)), tuple(expected))
 
 
+def test_the_signature_names_the_results() -> None:
+    program = to_edge(torch.export.export(Twice(), (torch.randn(1, 2, 3, 2), torch.tensor([1.0]))))
+    exported = program.exported_program()
+    names = [result.name for result in exported.graph.output_node().args[0]]
+    assert [spec.arg.name for spec in exported.graph_signature.output_specs] == names
+    assert list(exported.graph_signature.buffers_to_mutate.values()) == ["keys"]
+
+
 def test_the_exported_program_is_not_changed() -> None:
     exported = torch.export.export(Cond(), (torch.randn(1, 2, 3, 2), torch.tensor([1.0])))
     to_edge(exported)

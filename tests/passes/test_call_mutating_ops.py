@@ -11,6 +11,8 @@ import torch
 from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.compiler.edge import to_edge
 from rushlight.ir.errors import CompileError, MissingOutVariantError
+from rushlight.passes.call_mutating_ops import CallMutatingOpsPass
+from rushlight.passes.runner import run_passes
 from rushlight.runtime import aten_lib
 
 NAMES = "mutating_ops_test"
@@ -156,6 +158,20 @@ class Branch(Cached):
 
 
 MODELS = [Put, PutTwice, ReadBefore, Returned, Swapped, Counted, CountedOne, Intermediate, Input, Branch]
+
+
+@pytest.mark.parametrize(("make", "written"), [(Swapped, "b_cache"), (Returned, "clone_default")])
+def test_graph_and_signature(make: type[Cached], written: str) -> None:
+    x = torch.ones(2, 3)
+    before = to_edge(torch.export.export(make(), (x,))).exported_program()
+    after = run_passes(before, [CallMutatingOpsPass()]).exported_program
+    functional = torch.ops.higher_order.auto_functionalized_v2
+    operators = {torch.ops.mutating_ops_test.swap.default, torch.ops.mutating_ops_test.put.default}
+    targets = {node.target for node in before.graph.nodes}
+    assert functional in targets and not operators & targets
+    targets = {node.target for node in after.graph.nodes}
+    assert functional not in targets and operators & targets
+    assert after.graph_signature.buffers_to_mutate == {written: "cache"}
 
 
 def compiled(model: torch.nn.Module, x: torch.Tensor) -> Any:

@@ -194,6 +194,15 @@ def rename_output(program: ExportedProgram, old: Node, new: Node) -> None:
             spec.arg = TensorArgument(new.name)
 
 
+def rename_outputs(program: ExportedProgram) -> None:
+    """Sets the names of the tensor outputs in the signature to those of the nodes that the graph returns."""
+    results = program.graph.output_node().args[0]
+    assert isinstance(results, (list, tuple))
+    for spec, result in zip(program.graph_signature.output_specs, results, strict=True):
+        if isinstance(spec.arg, TensorArgument) and isinstance(result, Node):
+            spec.arg = TensorArgument(result.name)
+
+
 def copy_call_graph(entries: Iterable[ModuleCallEntry]) -> list[ModuleCallEntry]:
     """Copies call graph entries, so that their arguments may be renamed. Pytree specs are shared."""
     return [ModuleCallEntry(e.fqn, e.signature and _copy_call_signature(e.signature)) for e in entries]

@@ -15,6 +15,7 @@ from rushlight.ir.control_flow import COND, control_flow_submodules
 from rushlight.ir.errors import CompileError
 from rushlight.ir.facts import MethodProgram
 from rushlight.ir.fake import Evaluator
+from rushlight.ir.program import rename_outputs
 from rushlight.passes.base import ProgramPass, graph_modules, insert_call
 
 _UPDATE = torch.ops.executorch.update_cross_attn_cache.default
@@ -39,6 +40,7 @@ class ApplyCacheUpdatesPass(ProgramPass):
             return False
         for place, new in _apply(program.graph_module).items():
             _write_back(program, place, new)
+        rename_outputs(program)
         return True
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import torch
 from torch._ops import OpOverload
-from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
+from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import GraphModule, Node
 from torch.fx.node import Argument
 from typing_extensions import override
@@ -18,6 +18,7 @@ from rushlight.ir.errors import CompileError
 from rushlight.ir.facts import MethodProgram
 from rushlight.ir.fake import Evaluator
 from rushlight.ir.out_variants import written_arguments
+from rushlight.ir.program import rename_outputs
 from rushlight.passes.base import ProgramPass, graph_modules, insert_call
 
 _FUNCTIONALIZED = torch.ops.higher_order.auto_functionalized_v2
@@ -47,6 +48,8 @@ class CallMutatingOpsPass(ProgramPass):
                 if node.target is _FUNCTIONALIZED:
                     _call(program, module, node, writable if main else {})
                     changed = True
+        if changed:
+            rename_outputs(program)
         return changed
 
 
@@ -84,8 +87,6 @@ def _call(program: MethodProgram, module: GraphModule, node: Node, writable: Map
         place = base if in_place else _copied(evaluator, node, base)
         changed.append(place)
         if new is not None:
-            if in_place:
-                program.graph_signature.output_specs[writable[base]].arg = TensorArgument(base.name)
             new.replace_all_uses_with(place)
             module.graph.erase_node(new)
     with module.graph.inserting_before(node):
