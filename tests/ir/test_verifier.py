@@ -8,11 +8,13 @@ import pytest
 import torch
 from torch._export.verifier import SpecViolationError
 
+from rushlight.compiler.config import EdgeCompileConfig
+from rushlight.compiler.edge import to_edge
 from rushlight.ir import meta
 from rushlight.ir.dtype_rules import rule_of
 from rushlight.ir.edge_ops import ops
 from rushlight.ir.edge_ops import to_edge_op as edge_op
-from rushlight.ir.errors import ExportError
+from rushlight.ir.errors import CompileError, ExportError
 from rushlight.ir.verifier import ATEN, EDGE, RULES, DialectError, Options, edge_verifier, verify, violations
 
 aten, edge = torch.ops.aten, ops.edge.aten
@@ -203,3 +205,20 @@ def test_dtypes_of_no_call_are_left_to_kernels_or_refused(monkeypatch: pytest.Mo
     monkeypatch.setattr(verifier, "stands_for_executorch", lambda: True)
     (found,) = violations(module, EDGE)
     assert "argument self is torch.bool, which it does not support" in str(found)
+    assert not violations(module, EDGE, Options(dtypes=False))
+
+
+def test_dtypes_are_not_checked_without_the_check_of_the_dialects(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rushlight.ir import verifier
+
+    monkeypatch.setattr(verifier, "stands_for_executorch", lambda: True)
+    program = torch.export.export(Doubled(), (torch.ones(2, dtype=torch.complex64),))
+    edge_program = to_edge(program, compile_config=EdgeCompileConfig(_check_ir_validity=False))
+    assert edge.add.Tensor in [node.target for node in edge_program.exported_program().graph.nodes]
+    with pytest.raises(CompileError, match="complex64"):
+        to_edge(program)
+
+
+class Doubled(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + x

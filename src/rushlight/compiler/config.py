@@ -127,6 +127,7 @@ class EdgeCompileConfig:
             exceptions=frozenset(self._core_aten_ops_exception_list or ()),
             preserve=frozenset([*self.preserve_ops, *preserve]),
             core_only=self.core_aten_only,
+            dtypes=self._check_ir_validity,
         )
 
 

@@ -59,12 +59,14 @@ class Options:
         preserve: operators that the user asked not to decompose.
         dim_order: whether layout arguments are dim orders instead of memory formats.
         core_only: whether only Core ATen operators are accepted, instead of all ATen operators.
+        dtypes: whether edge operators are accepted only with dtypes that the table of dtypes contains.
     """
 
     dim_order: bool = True
     exceptions: frozenset[object] = frozenset()
     preserve: frozenset[object] = frozenset()
     core_only: bool = True
+    dtypes: bool = True
 
 
 @dataclass(frozen=True)
@@ -201,7 +203,7 @@ def _has_tensor_arguments(node: Node, options: Options) -> str | None:
 
 def _dtypes_agree(node: Node, options: Options) -> str | None:
     target = node.target
-    if not isinstance(target, EdgeOpOverload) or rule_of(target._op._schema) is None:
+    if not options.dtypes or not isinstance(target, EdgeOpOverload) or rule_of(target._op._schema) is None:
         return None
     if _has_mixed_list(node) and not stands_for_executorch():
         return None  # the table supports one dtype in a list; torch and the kernels check this call
