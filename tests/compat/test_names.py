@@ -277,3 +277,31 @@ def test_the_demonstration_backends_have_their_names(tmp_path: Path) -> None:
     """
     result = run(INSTALL + textwrap.dedent(code), tmp_path)
     assert result.returncode == 0, result.stderr
+
+
+def test_a_patched_name_is_patched_where_it_is_defined(tmp_path: Path) -> None:
+    """This includes names that Rushlight's module does not have."""
+    code = """
+        from unittest import mock
+        import torch
+        from executorch.exir._serialize.data_serializer import DataEntry, DataPayload
+        from executorch.extension.flat_tensor.serialize import serialize
+        from rushlight.format import ptd
+
+        payload = DataPayload([b"abcd"], {"key": DataEntry(0, 1, None)})
+        serializer = serialize.FlatTensorSerializer()
+        name = "executorch.extension.flat_tensor.serialize.serialize._FLAT_TENSOR_VERSION"
+        with mock.patch(name, 7):
+            assert ptd.VERSION == 7
+            data = bytes(serializer.serialize(payload))
+            assert serializer.deserialize(data).buffers == [b"abcd"]
+        assert ptd.VERSION == serialize._FLAT_TENSOR_VERSION == 0
+        try:
+            serializer.deserialize(data)
+        except NotImplementedError as error:
+            assert "version 7; versions up to 0 are supported" in str(error)
+        else:
+            raise AssertionError("a newer file was read")
+    """
+    result = run(INSTALL + textwrap.dedent(code), tmp_path)
+    assert result.returncode == 0, result.stderr

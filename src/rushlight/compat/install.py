@@ -65,19 +65,33 @@ class _AliasModule(types.ModuleType):
         modules = (importlib.import_module(module) for module in self._names.modules)
         return next((module for module in modules if hasattr(module, name)), None)
 
+    def _place(self, name: str) -> tuple[types.ModuleType, str] | None:
+        """Returns Rushlight's module that defines the name, and its name there; None if there is none."""
+        target = self._names.names.get(name)
+        if target is not None:
+            module_name, _, attribute = target.partition(":")
+            whole = not attribute or "." in attribute
+            return None if whole else (importlib.import_module(module_name), attribute)
+        module = None if name.startswith("_") else self._defining_module(name)
+        return None if module is None else (module, name)
+
     def __setattr__(self, name: str, value: object) -> None:
+        if name in ("_names", "_replaced"):
+            super().__setattr__(name, value)
+            return
         if isinstance(value, _AliasModule) and name in self._names.names:
             return  # A module and a function have this name. The attribute must be the function.
-        if not (name.startswith("_") or name in self._names.names or isinstance(value, _AliasModule)):
-            module = self._defining_module(name)
-            if module is not None:
-                self._replaced.setdefault(name, getattr(module, name))
-                setattr(module, name, value)
+        place = None if isinstance(value, _AliasModule) else self._place(name)
+        if place is not None:
+            self._replaced.setdefault(name, getattr(*place))
+            setattr(*place, value)
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
         if name in self._replaced:
-            setattr(self._defining_module(name), name, self._replaced.pop(name))
+            place = self._place(name)
+            assert place is not None
+            setattr(*place, self._replaced.pop(name))
         super().__delattr__(name)
 
     def __dir__(self) -> list[str]:

@@ -7,6 +7,10 @@ class FormatError(ValueError):
     """A file, or a value for a file, is not valid. The message names the value and its position."""
 
 
+class NewerVersionError(FormatError, NotImplementedError):
+    """A file has a version that this release does not support."""
+
+
 class MalformedError(FormatError):
     """The bytes of a file are not valid.
 

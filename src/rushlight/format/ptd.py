@@ -12,7 +12,7 @@ from rushlight.format.codecs import flat_tensor_binding
 from rushlight.format.decode import decode
 from rushlight.format.elements import tensor_nbytes
 from rushlight.format.encode import encode
-from rushlight.format.errors import EncodeError, FormatError, MalformedError
+from rushlight.format.errors import EncodeError, FormatError, MalformedError, NewerVersionError
 from rushlight.format.flat_tensor import FlatTensor, NamedData, TensorLayout
 from rushlight.format.header import (
     FLAT_TENSOR_HEADER_SIZE,
@@ -102,7 +102,9 @@ def read_ptd(data: object, *, check_layouts: bool = True) -> dict[str, NamedData
     layout = read_flat_tensor_layout(view)
     root: FlatTensor = decode(flat_tensor_binding(), view[: layout.tables_size])
     if root.version > VERSION:
-        raise FormatError(f"the file has version {root.version}; versions up to {VERSION} are supported")
+        raise NewerVersionError(
+            f"the file has version {root.version}; versions up to {VERSION} are supported"
+        )
     segments = read_segments(view, layout.segment_base, layout.segment_size, root.segments, "FlatTensor")
     entries: dict[str, NamedDataEntry] = {}
     for named in root.named_data:

@@ -21,7 +21,7 @@ from rushlight.format.codecs import program_binding
 from rushlight.format.constants import constant_users, locate
 from rushlight.format.decode import decode
 from rushlight.format.encode import encode
-from rushlight.format.errors import EncodeError, FormatError, MalformedError
+from rushlight.format.errors import EncodeError, FormatError, MalformedError, NewerVersionError
 from rushlight.format.header import (
     PROGRAM_HEADER_SIZE,
     START,
@@ -225,7 +225,7 @@ def read_pte(data: object) -> PTEFile:
     layout = read_program_layout(view)
     program: Program = decode(program_binding(), view[: layout.tables_size])
     if program.version > MAX_VERSION:
-        raise FormatError(
+        raise NewerVersionError(
             f"the file has version {program.version}; versions up to {MAX_VERSION} are supported"
         )
     segments = read_segments(view, layout.segment_base, layout.segment_size, program.segments, "Program")
