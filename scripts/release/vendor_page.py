@@ -69,7 +69,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         wanted = [f"{part.name}@{part.version}" for part in PAGE]
-        command = ["npm", "install", "--silent", "--ignore-scripts", "--prefix", folder, *wanted, *TOOLS]
+        command = ["npm", "install", "--silent", "--ignore-scripts", "--prefix", name, *wanted, *TOOLS]
         subprocess.run(command, check=True)
         listed = set()
         for library in LIBRARIES:
