@@ -74,6 +74,26 @@ def test_sizes_of_integers_in_memory(tmp_path: Path) -> None:
     assert sizes == [2 * 4 * 16] * 2
 
 
+class Flat(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(12, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear((x * 2).flatten(1))
+
+
+def test_a_removed_view_has_the_writer_of_its_base(tmp_path: Path) -> None:
+    """`addmm` reads the result of `mul` through a view for which the program has no instruction."""
+    program = rushlight.compile(Flat(), (torch.rand(2, 3, 4),), partitioner=())
+    program.save(tmp_path / "net.pte")
+    nodes = collect(tmp_path / "net.pte")["graphs"][0].nodes
+    names = [node.name for node in nodes]
+    assert not any("view" in name for name in names)
+    product, linear = (next(i for i, name in enumerate(names) if part in name) for part in ("mul.", "addmm"))
+    assert product in nodes[linear].inputs
+
+
 @pytest.mark.parametrize("backend", PARTITIONERS)
 def test_the_graph_of_a_program(backend: str, tmp_path: Path) -> None:
     path = compiled(tmp_path, backend)

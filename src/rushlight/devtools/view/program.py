@@ -154,6 +154,8 @@ class _Reader:
         self._file, self._plan = file, plan
         self._nodes: list[OpNode] = []
         self._writers: dict[int, int] = {}  # by value: the last node that writes it
+        # By memory and offset: the last node that writes a planned tensor there.
+        self._place_writers: dict[tuple[int, int], int] = {}
         self._uses: dict[int, list[int]] = {}  # by value: the nodes that read or write it
         self._seen: set[object] = set()
         self._arenas: list[Arena] = []
@@ -192,17 +194,42 @@ class _Reader:
         """Adds a node that reads and writes the given values of the method, and returns its index."""
         place = len(self._nodes)
         self._nodes.append(node)
-        node.inputs = list(dict.fromkeys(self._writers[v] for v in reads if v in self._writers))
+        writers = (self._writer_of(value) for value in reads)
+        node.inputs = list(dict.fromkeys(writer for writer in writers if writer is not None))
         for value in reads:
             self._uses.setdefault(value, []).append(place)
         for value in writes:
             self._uses.setdefault(value, []).append(place)
-            self._writers[value] = place
+            self._set_writer(value, place)
             if not isinstance(self._plan.values[value].val, TensorList):
                 node.results.append(_text(self._plan.values[value]))
         if node.kind == "output":
             node.results = [_text(self._plan.values[value]) for value in reads]
         return place
+
+    def _set_writer(self, value: int, node: int) -> None:
+        self._writers[value] = node
+        where = self._place_of(value)
+        if where is not None:
+            self._place_writers[where] = node
+
+    def _writer_of(self, value: int) -> int | None:
+        """Returns the last node that writes a value.
+
+        No node writes a view that the compiler removed. The view lies at the place of its base, so that the
+        result is the last node that writes there.
+        """
+        if value in self._writers:
+            return self._writers[value]
+        where = self._place_of(value)
+        return None if where is None else self._place_writers.get(where)
+
+    def _place_of(self, value: int) -> tuple[int, int] | None:
+        """Returns the memory and the offset of a planned tensor; None for other values."""
+        tensor = self._plan.values[value].val
+        if not isinstance(tensor, Tensor) or tensor.allocation_info is None:
+            return None
+        return tensor.allocation_info.memory_id, tensor.allocation_info.memory_offset
 
     def _kernel(self, place: int, call: KernelCall) -> None:
         operator = self._plan.operators[call.op_index]
@@ -250,7 +277,7 @@ class _Reader:
             node = OpNode(delegate.id, "delegate", place, delegate.id, weight_bytes=len(payload))
             self._describe(node, self._handles.get(place, ()))
             node.time = self._time(place, None)
-            self._add(node, [v for v in call.args if v in self._writers], call.args)
+            self._add(node, [v for v in call.args if self._writer_of(v) is not None], call.args)
 
     def _step(self, place: int, backend: str, operation: str, handle: int) -> OpNode:
         node = OpNode(operation, "step", place, backend, handle)
@@ -297,7 +324,7 @@ class _Reader:
                 node.results.append(text)
                 writers[storage] = index
                 if storage in arguments:
-                    self._writers[arguments[storage]] = index
+                    self._set_writer(arguments[storage], index)
                     self._uses.setdefault(arguments[storage], []).append(index)
                 else:
                     first, _, name = lives.get(storage, (index, index, text))
@@ -345,7 +372,7 @@ class _Reader:
                 node.results.append(f"{datatype}[{', '.join(map(str, tensor.dims))}]")
                 writers[value] = index
                 if value in outside:
-                    self._writers[outside[value]] = index
+                    self._set_writer(outside[value], index)
                     self._uses.setdefault(outside[value], []).append(index)
             for value in reads:
                 buffer = tensors[value].constant_buffer_idx
