@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "exec/join_texts.h"
-#include "program/gate.h"
+#include "program/validator.h"
 #include "rushlight/program/method_meta.h"
 
 namespace rushlight {

@@ -3,9 +3,9 @@
 #include <cstring>
 
 #include "program/extended_header.h"
-#include "program/gate.h"
 #include "program/plan_view.h"
 #include "program/tables.h"
+#include "program/validator.h"
 
 namespace rushlight {
 namespace {

@@ -9,10 +9,10 @@
 namespace rushlight {
 
 // Checks the tables of one method: indices, types, sizes and memory ranges.
-class PlanGate {
+class PlanValidator {
  public:
   // `budget` is the number of items that may still be examined. The methods of a program share it.
-  PlanGate(const schema::Program& program, const schema::ExecutionPlan& plan, uint64_t* budget)
+  PlanValidator(const schema::Program& program, const schema::ExecutionPlan& plan, uint64_t* budget)
       : program_(program), plan_(plan), values_(plan.values()), name_(plan.name().data()), budget_(budget) {}
   Error check();
 
@@ -27,7 +27,8 @@ class PlanGate {
   Error check_subsegment(uint32_t index, const schema::SubsegmentOffsets& table, uint32_t item, uint64_t nbytes,
                          const char* what);
   template <typename Item>
-  Error check_list(uint32_t index, Span<const Item> items, bool (PlanGate::*accepts)(int64_t) const, const char* what);
+  Error check_list(uint32_t index, Span<const Item> items, bool (PlanValidator::*accepts)(int64_t) const,
+                   const char* what);
   Error check_inputs_outputs();
   Error check_operators();
   Error check_delegates();

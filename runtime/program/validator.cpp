@@ -1,6 +1,6 @@
-#include "program/gate.h"
+#include "program/validator.h"
 
-#include "program/plan_gate.h"
+#include "program/plan_validator.h"
 #include "program/tables.h"
 
 namespace rushlight {
@@ -73,8 +73,8 @@ Error check_program(const uint8_t* root, const FileLayout& layout) {
   // Several tables may refer to the same table, so a small file could describe a very large program.
   uint64_t budget = 4 * layout.tables_size + 1024;
   for (uint32_t i = 0; i < program.execution_plan().size(); ++i) {
-    PlanGate gate(program, program.execution_plan()[i], &budget);
-    RL_TRY(gate.check());
+    PlanValidator validator(program, program.execution_plan()[i], &budget);
+    RL_TRY(validator.check());
   }
   return Error::Ok;
 }

@@ -49,13 +49,13 @@ Case instruction_case(const char* message, const NodePtr& node) {
   return {message, [=](ProgramSpec& spec) { plan(spec).chains[0].push_back(node); }};
 }
 
-TEST(Gate, AcceptsAGoodProgram) {
+TEST(Validator, AcceptsAGoodProgram) {
   check({{nullptr, [](ProgramSpec&) {}},
          {nullptr, [](ProgramSpec& spec) { spec.plans.clear(); }},
          {nullptr, [](ProgramSpec& spec) { plan(spec).chains.clear(); }}});
 }
 
-TEST(Gate, ChecksMethods) {
+TEST(Validator, ChecksMethods) {
   check({
       {"schema version 1", [](ProgramSpec& spec) { spec.version = 1; }, Error::NotSupported},
       {"method 0 has an empty name", [](ProgramSpec& spec) { plan(spec).name = ""; }},
@@ -80,7 +80,7 @@ TEST(Gate, ChecksMethods) {
   });
 }
 
-TEST(Gate, ChecksTensors) {
+TEST(Validator, ChecksTensors) {
   check({
       tensor_case(nullptr, [](TensorSpec&) {}),
       tensor_case("dtype is unknown", [](TensorSpec& t) { t.dtype = static_cast<ScalarType>(30); }),
@@ -116,7 +116,7 @@ TEST(Gate, ChecksTensors) {
   });
 }
 
-TEST(Gate, ChecksPlannedMemory) {
+TEST(Validator, ChecksPlannedMemory) {
   check({
       tensor_case("planned into memory 2", [](TensorSpec& t) { t.memory_id = 2; }),
       tensor_case("planned into memory 0", [](TensorSpec& t) { t.memory_id = 0; }),
@@ -142,7 +142,7 @@ TensorSpec constant(uint32_t data) {
   return tensor;
 }
 
-TEST(Gate, ChecksConstants) {
+TEST(Validator, ChecksConstants) {
   check({
       {nullptr, [](ProgramSpec& spec) { with_constant(spec, constant(2)); }},
       {"value 4 refers to constant 3, but there are 3", [](ProgramSpec& spec) { with_constant(spec, constant(3)); }},
@@ -201,7 +201,7 @@ TEST(Gate, ChecksConstants) {
   });
 }
 
-TEST(Gate, ChecksInitialValuesAndNamedData) {
+TEST(Validator, ChecksInitialValuesAndNamedData) {
   const auto with_state = [](ProgramSpec& spec, uint64_t segment, uint32_t data) {
     spec.segment_data = std::vector<uint8_t>(16);
     spec.segments = {{0, 16}};
@@ -230,7 +230,7 @@ TEST(Gate, ChecksInitialValuesAndNamedData) {
   });
 }
 
-TEST(Gate, ChecksLists) {
+TEST(Validator, ChecksLists) {
   check({
       value_case(nullptr, int_list({3, 3})),
       value_case("item 1, value 0, is not an integer", int_list({3, 0})),
@@ -258,7 +258,7 @@ TEST(Gate, ChecksLists) {
   });
 }
 
-TEST(Gate, ChecksInstructions) {
+TEST(Validator, ChecksInstructions) {
   check({
       instruction_case("instruction 1 of chain 0 calls operator 1, but there are 1", kernel_call(1, {0})),
       instruction_case("calls operator -1, but there are 1", kernel_call(-1, {0})),
@@ -299,7 +299,7 @@ TEST(Gate, ChecksInstructions) {
   });
 }
 
-TEST(Gate, ChecksDelegates) {
+TEST(Validator, ChecksDelegates) {
   const auto with = [](DelegateSpec delegate) {
     return [=](ProgramSpec& spec) {
       plan(spec).delegates = {delegate};
@@ -315,7 +315,7 @@ TEST(Gate, ChecksDelegates) {
   });
 }
 
-TEST(Gate, RefusesWhatIsNoProgram) {
+TEST(Validator, RefusesWhatIsNoProgram) {
   std::vector<uint8_t> bytes = build(add_program());
   const auto refused = [&](const char* message, Error error = Error::InvalidProgram) {
     const auto loaded = LoadedProgram::from_buffer(bytes.data(), bytes.size());
@@ -332,7 +332,7 @@ TEST(Gate, RefusesWhatIsNoProgram) {
   refused("it has 0 bytes");
 }
 
-TEST(Gate, RefusesMoreItemsThanTheFileHasRoomFor) {
+TEST(Validator, RefusesMoreItemsThanTheFileHasRoomFor) {
   const auto with_shared_list = [](int count) {
     return [=](ProgramSpec& spec) {
       const auto list = int_list(std::vector<int64_t>(1000, 3));
