@@ -20,10 +20,8 @@ _IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
-def add_program_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options for a program, its data, the method, threads and inputs."""
-    parser.add_argument("program", help="a .pte file")
-    parser.add_argument("--method", help="the method to run (default: the only method, else forward)")
+def add_loading_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options for the data files, the kernel libraries and the threads of a program."""
     parser.add_argument(
         "--data",
         nargs="+",
@@ -37,6 +35,13 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
         type=at_least(1),
         help="the number of threads (default: RUSHLIGHT_NUM_THREADS, else the number of usable CPU cores)",
     )
+
+
+def add_program_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options for a program, its data, the method, threads and inputs."""
+    parser.add_argument("program", help="a .pte file")
+    parser.add_argument("--method", help="the method to run (default: the only method, else forward)")
+    add_loading_options(parser)
     parser.add_argument(
         "--inputs",
         nargs="+",

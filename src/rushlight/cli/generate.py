@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rushlight.cli.arguments import (
     Commands,
-    add_library_option,
+    add_loading_options,
     at_least,
     check_no_bundled_program,
     count_text,
@@ -42,19 +42,7 @@ def add_to(commands: Commands) -> None:
         help="the text to continue; - reads it from standard input (default: -)",
     )
     _add_generation_options(parser)
-    parser.add_argument(
-        "--data",
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help=".ptd files with the external data of the program (weights outside of the .pte file)",
-    )
-    add_library_option(parser)
-    parser.add_argument(
-        "--threads",
-        type=at_least(1),
-        help="the number of threads (default: RUSHLIGHT_NUM_THREADS, else the number of usable CPU cores)",
-    )
+    add_loading_options(parser)
     parser.add_argument(
         "--json",
         action="store_true",
