@@ -92,17 +92,22 @@ Error run(Fixture& fixture, Floats x = {1, 2}) {
   return fixture.method().execute();
 }
 
+// Each of three runs of the program must give this output.
+void expect_in_three_runs(const ProgramSpec& spec, const Floats& expected) {
+  Fixture fixture(spec, environment());
+  ASSERT_TRUE(fixture.ok()) << fixture.message;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(run(fixture), Error::Ok) << last_error_message();
+    EXPECT_EQ(floats_of(fixture.method().get_output(0)), expected);
+  }
+}
+
 TEST(Views, KeepTheMemoryOfABaseThatIsFreed) {
   ProgramSpec spec = program({unplanned({2}, kUnbounded), unplanned({2}, kUnbounded), unplanned({2}, kUnbounded)},
                              {full(kMany, 4, 9), view_of(9, kMany, 10), free_call(9), free_call(9), add(10, 10, 11),
                               free_call(10), view_of(11, kMany, 10)});
   spec.plans[0].outputs = {10};
-  Fixture fixture(spec, environment());
-  ASSERT_TRUE(fixture.ok()) << fixture.message;
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_EQ(run(fixture), Error::Ok) << last_error_message();
-    EXPECT_EQ(floats_of(fixture.method().get_output(0)), Floats(kElements, 4));
-  }
+  expect_in_three_runs(spec, Floats(kElements, 4));
 }
 
 TEST(Views, KeepTheMemoryOfABaseThatGrows) {
@@ -125,12 +130,7 @@ TEST(Views, AreEmptyIfAJumpSkipsTheirCall) {
                 {full(kMany, 4, 9), jump_false(12, 3), view_of(9, kMany, 10), free_call(9), add(10, 10, 11)});
     spec.plans[0].values.push_back(value(is_called));  // 12
     spec.plans[0].outputs = {11};
-    Fixture fixture(spec, environment());
-    ASSERT_TRUE(fixture.ok()) << fixture.message;
-    for (int i = 0; i < 3; ++i) {
-      ASSERT_EQ(run(fixture), Error::Ok) << last_error_message();
-      EXPECT_EQ(floats_of(fixture.method().get_output(0)), is_called ? Floats(kElements, 4) : Floats());
-    }
+    expect_in_three_runs(spec, is_called ? Floats(kElements, 4) : Floats());
   }
 }
 
@@ -173,12 +173,7 @@ TEST(Views, WithoutMemoryOfTheirOwnAreEmptyInTheNextRun) {
   ProgramSpec spec = program({unplanned({2}, kUnbounded), unplanned({2}, kUnbounded), unplanned({2}, kUnbounded)},
                              {add(10, 10, 11), full(kMany, 4, 9), view_of(9, kMany, 10)});
   spec.plans[0].outputs = {11};
-  Fixture fixture(spec, environment());
-  ASSERT_TRUE(fixture.ok()) << fixture.message;
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_EQ(run(fixture), Error::Ok) << last_error_message();
-    EXPECT_EQ(floats_of(fixture.method().get_output(0)), Floats());
-  }
+  expect_in_three_runs(spec, Floats());
 }
 
 TEST(Views, CannotBeInputs) {
@@ -195,26 +190,15 @@ TEST(Views, ChangeTheirOwnTensorAfterAMove) {
       program({planned({2}, 48)}, {add(kX, kX, kOut), move_call(kX, 9), view_of(1, kTwo, 9), add(9, kOut, kOut)});
   spec.plans[0].values[1] = value(unplanned({2}));
   spec.plans[0].memories = {0, 64};
-  Fixture fixture(spec, environment());
-  ASSERT_TRUE(fixture.ok()) << fixture.message;
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_EQ(run(fixture), Error::Ok) << last_error_message();
-    EXPECT_EQ(floats_of(fixture.method().get_output(0)), (Floats{12, 24}));
-  }
+  expect_in_three_runs(spec, Floats{12, 24});
 }
 
 TEST(Views, ThatWereMovedHaveNoMemoryInTheNextRun) {
   // Value 9 is used before the move, and value 10 is a view without planned memory.
-  const ProgramSpec spec =
+  ProgramSpec spec =
       program({planned({2}, 48), unplanned({2})}, {add(9, kX, kOut), view_of(kX, kTwo, 10), move_call(10, 9)});
-  ProgramSpec sized = spec;
-  sized.plans[0].memories = {0, 64};
-  Fixture fixture(sized, environment());
-  ASSERT_TRUE(fixture.ok()) << fixture.message;
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_EQ(run(fixture), Error::Ok) << last_error_message();
-    EXPECT_EQ(floats_of(fixture.method().get_output(0)), (Floats{1, 2}));
-  }
+  spec.plans[0].memories = {0, 64};
+  expect_in_three_runs(spec, Floats{1, 2});
 }
 
 TEST(Views, BeginAgainAfterAFailedStep) {
