@@ -115,7 +115,7 @@ class MethodWriter:
                     TypeError,
                     ValueError,
                 ) as error:
-                    reason = f"no C code can be generated for these arguments ({type(error).__name__}: {error})"
+                    reason = f"no code can be generated for these arguments ({type(error).__name__}: {error})"
                     self.refusals.append(f"{self._where(chain_index, position)}: {reason}")
             if len(chain.instructions) in targets:
                 self._label(chain_index, len(chain.instructions))
