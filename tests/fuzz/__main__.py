@@ -37,10 +37,10 @@ def main() -> int:
             print(f"{count:6} {kind}")
         return 0
     from tests.fuzz.library import build_mutator
-    from tests.fuzz.readers import READERS, attempt, run
+    from tests.fuzz.readers import MAX_SECONDS, READERS, attempt, run
 
     if options.command == "replay":
-        fault = attempt(READERS[options.reader], options.file.read_bytes(), options.file.parent)
+        fault = attempt(READERS[options.reader], options.file.read_bytes(), options.file.parent, MAX_SECONDS)
         print(fault or "no fault")
         return int(fault is not None)
     names = options.only or list(READERS)

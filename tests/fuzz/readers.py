@@ -38,7 +38,7 @@ from rushlight.runtime.errors import RushlightError
 from rushlight.select.kernels_yaml import read_kernels
 from rushlight.select.usage import read_usage
 
-MAX_SECONDS = 1.0  # processor time for one file
+MAX_SECONDS = 1.0  # processor time for one file, in `make fuzz-python`
 HANG_SECONDS = 10.0  # processor time after which a reader is stopped
 WARM_UP = 20  # the number of seeds that a reader reads before the limits apply
 MAX_BYTES = 1 << 29  # memory that the readers of one format may add to the process
@@ -166,8 +166,18 @@ def limited() -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, handler)
 
 
-def attempt(reader: Reader, data: bytes, scratch: Path) -> str | None:
-    """Reads a file. Returns a description of the error, or None."""
+def attempt(reader: Reader, data: bytes, scratch: Path, max_seconds: float | None) -> str | None:
+    """Reads a file.
+
+    Args:
+        reader: the reader.
+        data: the bytes of the file.
+        scratch: a folder for the file.
+        max_seconds: the limit of processor time in seconds; None means HANG_SECONDS alone.
+
+    Returns:
+        A description of the error, or None.
+    """
     begin = time.thread_time()
     signal.setitimer(signal.ITIMER_VIRTUAL, HANG_SECONDS)
     try:
@@ -183,7 +193,7 @@ def attempt(reader: Reader, data: bytes, scratch: Path) -> str | None:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     seconds = time.thread_time() - begin
-    return f"it took {seconds:.1f} s" if seconds > MAX_SECONDS else None
+    return f"it took {seconds:.1f} s" if max_seconds is not None and seconds > max_seconds else None
 
 
 def _mutator(reader: Reader, library: Path) -> mutators.Mutate:
@@ -204,6 +214,7 @@ def run(
     seed: int,
     findings: Path,
     most: int | None = None,
+    max_seconds: float | None = MAX_SECONDS,
 ) -> tuple[int, int]:
     """Reads changed seeds for a time, and writes each new finding with its traceback.
 
@@ -215,6 +226,7 @@ def run(
         seed: the seed of the random changes.
         findings: the folder for files that cause a finding.
         most: the largest number of files; None means no limit.
+        max_seconds: the limit of processor time for one file in seconds; None means HANG_SECONDS alone.
 
     Returns:
         The numbers of files read, and of findings.
@@ -237,7 +249,7 @@ def run(
             data = mutate(data, chosen) if reader.mutator != "archive" else data
         count += 1
         with limited():
-            fault = attempt(reader, data, findings)
+            fault = attempt(reader, data, findings, max_seconds)
         if fault is None or (key := "".join(fault.splitlines()[-4:-1]) or fault) in known:
             continue
         path = findings / f"{name}-{len(known)}"
