@@ -175,6 +175,16 @@ RL_INLINE void copy_few(float* to, const float* from, int64_t n) {
   if (n & 1) *to = *from;
 }
 
+#if defined(__AVX2__) && RL_WIDTH == 8
+inline constexpr int32_t kLaneMasks[2 * kWidth] = {-1, -1, -1, -1, -1, -1, -1, -1};
+
+// Loads the first n floats, 0 < n <= kWidth. The other lanes are `fill`.
+RL_INLINE Floats load_few(const float* p, int64_t n, float fill = 0.0f) {
+  const Ints lanes = *reinterpret_cast<const UnalignedInts*>(kLaneMasks + kWidth - n);
+  const Floats v = _mm256_maskload_ps(p, (__m256i)lanes);
+  return __builtin_constant_p(fill) && fill == 0.0f ? v : select(lanes, v, splat(fill));
+}
+#else
 // Loads the first n floats, 0 < n <= kWidth. The other lanes are `fill`.
 RL_INLINE Floats load_few(const float* p, int64_t n, float fill = 0.0f) {
   alignas(kWidth * 4) float lanes[kWidth];
@@ -182,6 +192,8 @@ RL_INLINE Floats load_few(const float* p, int64_t n, float fill = 0.0f) {
   copy_few(lanes, p, n);
   return *reinterpret_cast<Floats*>(lanes);
 }
+#endif
+
 RL_INLINE void store_few(float* p, Floats v, int64_t n) {
   alignas(kWidth * 4) float lanes[kWidth];
   *reinterpret_cast<Floats*>(lanes) = v;

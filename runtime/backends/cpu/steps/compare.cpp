@@ -142,32 +142,40 @@ class CompareStep final : public Step {
       Result* const to = at<Result>(*views_[0], loops_.row(0, row));
       const T* const a = at<const T>(*views_[1], loops_.row(1, row));
       const T* const b = at<const T>(*views_[2], loops_.row(2, row));
-      if constexpr (Op < Comparison::AND) {
-        if (is_line) {
-          compare_line(a, a_step, b, b_step, to, inner);
-          continue;
-        }
-      }
-      if (is_line && a_step == b_step) {
-        for (int64_t i = 0; i < inner; ++i) to[i] = combined<Op, T>(a[i], b[i]);
-      } else {
-        for (int64_t i = 0; i < inner; ++i) to[i * to_step] = combined<Op, T>(a[i * a_step], b[i * b_step]);
-      }
+      if (is_line && call_microkernel<Op, T>(a, a_step, b, b_step, to, inner)) continue;
+      for (int64_t i = 0; i < inner; ++i) to[i * to_step] = combined<Op, T>(a[i * a_step], b[i * b_step]);
     }
   }
 
   template <typename T>
-  void compare_line(const T* a, int64_t a_step, const T* b, int64_t b_step, uint8_t* to, int64_t n) const {
-    static_assert(static_cast<int>(Comparison::GREATER_EQUAL) ==
-                  static_cast<int>(microkernels::CompareOp::GreaterEqual));
-    const auto op = static_cast<microkernels::CompareOp>(op_);
-    if constexpr (std::is_same_v<T, float>) {
-      microkernels::f32_microkernels().compare(op, a, a_step, b, b_step, to, n);
+  static constexpr microkernels::IntegerType kInteger = sizeof(T) == 8   ? microkernels::IntegerType::Int64
+                                                        : sizeof(T) == 4 ? microkernels::IntegerType::Int32
+                                                                         : microkernels::IntegerType::UInt8;
+
+  // Computes n adjacent results. Returns false if there is no microkernel for the operation.
+  template <Comparison Op, typename T, typename Result>
+  static bool call_microkernel(const T* a, int64_t a_step, const T* b, int64_t b_step, Result* to, int64_t n) {
+    using microkernels::IntegerOp;
+    if constexpr (Op < Comparison::AND) {
+      static_assert(static_cast<int>(Comparison::GREATER_EQUAL) ==
+                    static_cast<int>(microkernels::CompareOp::GreaterEqual));
+      constexpr auto kOp = static_cast<microkernels::CompareOp>(Op);
+      if constexpr (std::is_same_v<T, float>) {
+        microkernels::f32_microkernels().compare(kOp, a, a_step, b, b_step, to, n);
+      } else {
+        microkernels::integer_microkernels().compare(kInteger<T>, kOp, a, a_step, b, b_step, to, n);
+      }
+      return true;
+    } else if constexpr (Op >= Comparison::ADD) {
+      constexpr IntegerOp kOp = Op == Comparison::ADD   ? IntegerOp::Add
+                                : Op == Comparison::SUB ? IntegerOp::Sub
+                                                        : IntegerOp::Mul;
+      microkernels::integer_microkernels().binary(kInteger<T>, kOp, a, a_step, b, b_step, to, n);
+      return true;
     } else {
-      constexpr auto kType = sizeof(T) == 8   ? microkernels::IntegerType::Int64
-                             : sizeof(T) == 4 ? microkernels::IntegerType::Int32
-                                              : microkernels::IntegerType::UInt8;
-      microkernels::integer_microkernels().compare(kType, op, a, a_step, b, b_step, to, n);
+      if (a_step != b_step) return false;
+      for (int64_t i = 0; i < n; ++i) to[i] = combined<Op, T>(a[i], b[i]);  // compilers vectorize this loop
+      return true;
     }
   }
 

@@ -15,6 +15,10 @@ template <bool Whole>
 RL_INLINE Floats load_channels(const float* p, int64_t left) {
   return Whole ? load(p) : load_few(p, left);
 }
+template <bool Whole>
+RL_INLINE void store_channels(float* p, Floats v, int64_t left) {
+  Whole ? store(p, v) : store_few(p, v, left);
+}
 
 // The input columns that adjacent outputs read. Unless `Inside`, some of them may be padding.
 template <int Columns, bool Inside>
@@ -77,7 +81,7 @@ template <int Kernel, int Stride, int Rows, int Outputs, bool Inside, bool Whole
 RL_INLINE void depthwise_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_t left, float* to) {
   constexpr int kColumns = (Outputs - 1) * Stride + Kernel;
   const Reach<kColumns, Inside> reach(d, at);
-  constexpr int kLines = Kernel + (Rows - 1) * Stride;
+  const int64_t plane_lines = Kernel + (d.rows - 1) * d.stride;
   const auto column = [&](const float* line, int x) { return reach.template load<Whole>(line, x, left); };
   const float* const bias = d.bias;
   const int64_t tap_step = d.tap_step, weight_step = d.weight_step, out_step = d.out_step, row_step = d.out_row_step;
@@ -89,7 +93,7 @@ RL_INLINE void depthwise_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_
     RL_UNROLL for (int r = 0; r < Rows; ++r) { RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[r][i] = start; }
     const float* const* lines = d.lines;
     const float* weights = d.weights + c;
-    for (int64_t plane = 0; plane < d.planes; ++plane, lines += kLines) {
+    for (int64_t plane = 0; plane < d.planes; ++plane, lines += plane_lines) {
       int l = 0;
       for (; l < (Rows == 1 ? Kernel : Stride); ++l, weights += weight_step) {
         if (!lines[l]) continue;
@@ -112,8 +116,7 @@ RL_INLINE void depthwise_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_
     RL_UNROLL for (int r = 0; r < Rows; ++r) {
       RL_UNROLL for (int i = 0; i < Outputs; ++i) {
         const Floats value = at_most(at_least(acc[r][i], low), high);
-        float* const out = to + r * row_step + i * out_step + c;
-        Whole ? store(out, value) : store_few(out, value, left);
+        store_channels<Whole>(to + r * row_step + i * out_step + c, value, left);
       }
     }
   }
@@ -142,16 +145,20 @@ RL_INLINE void depthwise_any_at(const DepthwiseRun& d, int64_t at, int64_t c, in
   }
   RL_UNROLL for (int i = 0; i < Outputs; ++i) {
     const Floats value = d.clamps ? at_most(at_least(acc[i], splat(d.low)), splat(d.high)) : acc[i];
-    float* const out = to + i * d.out_step + c;
-    Whole ? store(out, value) : store_few(out, value, left);
+    store_channels<Whole>(to + i * d.out_step + c, value, left);
   }
 }
 
-// Computes the channels from c on.
-template <int Outputs, bool Inside>
-static void depthwise_any(const DepthwiseRun& d, int64_t at, int64_t c, float* to) {
-  for (; c + kWidth <= d.channels; c += kWidth) depthwise_any_at<Outputs, Inside, true>(d, at, c, kWidth, to);
-  if (c < d.channels) depthwise_any_at<Outputs, Inside, false>(d, at, c, d.channels - c, to);
+// Computes the channels from c on. is_inside: no window has padding on the left or right.
+template <int Outputs>
+static void depthwise_any(const DepthwiseRun& d, bool is_inside, int64_t at, int64_t c, float* to) {
+  const int64_t end = d.channels - kWidth;
+  if (is_inside) {
+    for (; c <= end; c += kWidth) depthwise_any_at<Outputs, true, true>(d, at, c, kWidth, to);
+  } else {
+    for (; c <= end; c += kWidth) depthwise_any_at<Outputs, false, true>(d, at, c, kWidth, to);
+  }
+  if (c < d.channels) depthwise_any_at<Outputs, false, false>(d, at, c, d.channels - c, to);
 }
 
 // In compact code, special code for a window computes only whole vectors of channels, for lines of at least 4 outputs.
@@ -163,7 +170,7 @@ static void depthwise_outputs(const DepthwiseRun& d, int64_t first, int64_t c) {
   const bool is_inside = at >= 0 && last < d.columns;
   float* const to = d.out + first * d.out_step;
   if constexpr (Kernel == 0) {
-    is_inside ? depthwise_any<Outputs, true>(d, at, c, to) : depthwise_any<Outputs, false>(d, at, c, to);
+    depthwise_any<Outputs>(d, is_inside, at, c, to);
   } else {
     if (is_inside) {
       depthwise_at<Kernel, Stride, Rows, Outputs, true, true>(d, at, c, kWidth, to);
@@ -195,14 +202,23 @@ static void depthwise_line(const DepthwiseRun& d, int64_t c) {
   for (; x + 4 <= d.outputs; x += 4) depthwise_outputs<Kernel, Stride, Rows, 4>(d, x, c);
   // The last outputs overlap the outputs before them.
   if (x < d.outputs && d.outputs >= 4) return depthwise_outputs<Kernel, Stride, Rows, 4>(d, d.outputs - 4, c);
-  if constexpr (Kernel == 0 || !kIsCompact) {
-    for (; x < d.outputs; ++x) depthwise_outputs<Kernel, Stride, Rows, 1>(d, x, c);
+  if constexpr (Rows == 1 && (Kernel == 0 || !kIsCompact)) {
+    for (; x < d.outputs; ++x) depthwise_outputs<Kernel, 1, 1, 1>(d, x, c);  // one output has no stride
+  }
+}
+
+// Computes the rows one after the other.
+template <int Kernel, int Stride>
+static void depthwise_rows_apart(const DepthwiseRun& d, int64_t c) {
+  DepthwiseRun row = d;
+  for (int64_t r = 0; r < d.rows; ++r, row.lines += d.stride, row.out += d.out_row_step) {
+    depthwise_line<Kernel, Stride, 1>(row, c);
   }
 }
 
 template <int Kernel, int Stride>
 static void depthwise_lines(const DepthwiseRun& d) {
-  d.rows == 2 ? depthwise_line<Kernel, Stride, 2>(d, 0) : depthwise_line<Kernel, Stride, 1>(d, 0);
+  d.rows == 2 && d.outputs >= 4 ? depthwise_line<Kernel, Stride, 2>(d, 0) : depthwise_rows_apart<Kernel, Stride>(d, 0);
 }
 
 // Returns whether this build has special code for a window. There is no special code for x86-64 processors without
@@ -231,10 +247,7 @@ static void depthwise_run(const DepthwiseRun& d) {
   int64_t done = 0;  // channels
   if (depthwise_window(d)) done = kIsCompact ? d.channels - d.channels % kWidth : d.channels;
   if (done == d.channels) return;
-  DepthwiseRun row = d;
-  for (int64_t r = 0; r < d.rows; ++r, row.lines += d.stride, row.out += d.out_row_step) {
-    depthwise_line<0, 0, 1>(row, done);
-  }
+  depthwise_rows_apart<0, 0>(d, done);
 }
 
 #ifdef RL_PERMUTES
@@ -282,8 +295,7 @@ RL_INLINE void grouped_vector(const DepthwiseRun& d, const GroupedChannels& g,
   RL_UNROLL for (int r = 0; r < Rows; ++r) {
     RL_UNROLL for (int i = 0; i < Outputs; ++i) {
       const Floats value = at_most(at_least(acc[r][i] + bias, low), high);
-      float* const out = to + r * d.out_row_step + i * d.out_step + c;
-      Whole ? store(out, value) : store_few(out, value, left);
+      store_channels<Whole>(to + r * d.out_row_step + i * d.out_step + c, value, left);
     }
   }
 }
@@ -308,7 +320,7 @@ static void grouped_outputs_at(const DepthwiseRun& d, const GroupedChannels& g, 
 
 template <int Stride, int Rows, int Outputs>
 static void grouped_outputs(const DepthwiseRun& d, const GroupedChannels& g, int64_t first) {
-  const int64_t at = d.left + first * Stride, last = at + (Outputs - 1) * Stride + 2;
+  const int64_t at = d.left + first * d.stride, last = at + (Outputs - 1) * d.stride + 2;
   float* const to = d.out + first * d.out_step;
   if constexpr (Outputs > 1) {
     if (at >= 0 && last < d.columns) return grouped_outputs_at<Stride, Rows, Outputs, true>(d, g, at, to);
@@ -316,19 +328,35 @@ static void grouped_outputs(const DepthwiseRun& d, const GroupedChannels& g, int
   grouped_outputs_at<Stride, Rows, Outputs, false>(d, g, at, to);
 }
 
+// The number of adjacent outputs of grouped convolutions.
+template <int Stride>
+inline constexpr int kGroupedOutputs = kWidth >= 16 && Stride == 1 ? kManyOutputs : 4;
+
 template <int Stride, int Rows>
 static void grouped_lines(const DepthwiseRun& d, const GroupedChannels& g) {
-  constexpr int kMany = kWidth >= 16 && Stride == 1 ? kManyOutputs : 4;
+  constexpr int kMany = kGroupedOutputs<Stride>;
   int64_t x = 0;
   for (; x + kMany <= d.outputs; x += kMany) grouped_outputs<Stride, Rows, kMany>(d, g, x);
   // The last outputs overlap the outputs before them.
   if (x < d.outputs && d.outputs >= kMany) return grouped_outputs<Stride, Rows, kMany>(d, g, d.outputs - kMany);
-  for (; x < d.outputs; ++x) grouped_outputs<Stride, Rows, 1>(d, g, x);
+  if constexpr (Rows == 1) {
+    for (; x < d.outputs; ++x) grouped_outputs<1, 1, 1>(d, g, x);  // one output has no stride
+  } else if constexpr (kMany > 4) {
+    for (; x < d.outputs; ++x) grouped_outputs<Stride, Rows, 1>(d, g, x);
+  }
+}
+
+template <int Stride>
+static void grouped_rows(const DepthwiseRun& d, const GroupedChannels& g) {
+  if (d.rows == 2 && (kGroupedOutputs<Stride> > 4 || d.outputs >= 4)) return grouped_lines<Stride, 2>(d, g);
+  DepthwiseRun row = d;
+  for (int64_t r = 0; r < d.rows; ++r, row.lines += d.stride, row.out += d.out_row_step) {
+    grouped_lines<Stride, 1>(row, g);
+  }
 }
 
 static void grouped_3x3(const DepthwiseRun& d, const GroupedChannels& g) {
-  if (d.stride == 1) return d.rows == 2 ? grouped_lines<1, 2>(d, g) : grouped_lines<1, 1>(d, g);
-  d.rows == 2 ? grouped_lines<2, 2>(d, g) : grouped_lines<2, 1>(d, g);
+  d.stride == 1 ? grouped_rows<1>(d, g) : grouped_rows<2>(d, g);
 }
 #endif
 

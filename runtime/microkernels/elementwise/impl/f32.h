@@ -55,52 +55,62 @@ static void binary(BinaryOp op, const float* a, int64_t a_step, const float* b, 
   with_binary(op, p, [&](const auto& f) { map(a, a_step, b, b_step, y, n, f); });
 }
 
+typedef uint8_t Bools __attribute__((vector_size(kWidth)));
+typedef uint8_t UnalignedBools __attribute__((vector_size(kWidth), aligned(1), may_alias));
+
+// Loads n elements, 0 < n <= kWidth, or a scalar operand if the step is 0.
+RL_INLINE Floats load_operand(const float* p, int64_t step, int64_t i, int64_t n) {
+  if (!step) return splat(*p);
+  return n == kWidth ? load(p + i) : load_few(p + i, n);
+}
+
+// f(a, b) returns a mask.
 template <typename Function>
-RL_INLINE void compare_with(const float* __restrict a, int64_t a_step, const float* __restrict b, int64_t b_step,
-                            uint8_t* __restrict y, int64_t n, const Function& f) {
-  if (a_step && b_step) {
-    for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
-  } else if (a_step) {
-    const float fixed = *b;
-    for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], fixed);
-  } else {
-    const float fixed = *a;
-    for (int64_t i = 0; i < n; ++i) y[i] = f(fixed, b[i]);
+RL_INLINE void compare_with(const float* a, int64_t a_step, const float* b, int64_t b_step, uint8_t* y, int64_t n,
+                            const Function& f) {
+  for (int64_t i = 0; i < n; i += kWidth) {
+    const int64_t count = n - i < kWidth ? n - i : kWidth;
+    const Ints mask = f(load_operand(a, a_step, i, count), load_operand(b, b_step, i, count));
+    const Bools result = __builtin_convertvector(mask & splat_int(1), Bools);
+    if (count == kWidth) {
+      *reinterpret_cast<UnalignedBools*>(y + i) = result;
+    } else {
+      __builtin_memcpy(y + i, &result, static_cast<size_t>(count));
+    }
   }
 }
 
-// a > b is b < a, and a != b is the opposite of a == b. So there are few copies of the loops.
+// a > b is b < a, and a != b is the opposite of a == b. So there are few copies of the loop.
 static void compare(CompareOp op, const float* a, int64_t a_step, const float* b, int64_t b_step, uint8_t* y,
                     int64_t n) {
-  if (op == CompareOp::Equal || op == CompareOp::NotEqual) {
-    const uint8_t is_opposite = op == CompareOp::NotEqual ? 1 : 0;
-    return compare_with(a, a_step, b, b_step, y, n,
-                        [=](float u, float v) -> uint8_t { return (u == v) ^ is_opposite; });
-  }
   if (op == CompareOp::Greater || op == CompareOp::GreaterEqual) std::swap(a, b), std::swap(a_step, b_step);
-  if (op == CompareOp::Less || op == CompareOp::Greater) {
-    return compare_with(a, a_step, b, b_step, y, n, [](float u, float v) -> uint8_t { return u < v; });
+  if (op == CompareOp::Equal || op == CompareOp::NotEqual) {
+    const Ints opposite = splat_int(op == CompareOp::NotEqual ? -1 : 0);
+    return compare_with(a, a_step, b, b_step, y, n, [=](Floats u, Floats v) { return (u == v) ^ opposite; });
   }
-  compare_with(a, a_step, b, b_step, y, n, [](float u, float v) -> uint8_t { return u <= v; });
+  if (op == CompareOp::Less || op == CompareOp::Greater) {
+    return compare_with(a, a_step, b, b_step, y, n, [](Floats u, Floats v) { return u < v; });
+  }
+  compare_with(a, a_step, b, b_step, y, n, [](Floats u, Floats v) { return u <= v; });
 }
 
 static void where(const uint8_t* c, int64_t c_step, const float* a, int64_t a_step, const float* b, int64_t b_step,
                   float* y, int64_t n) {
-  if (!c_step) {
-    const float* from = *c ? a : b;
-    const int64_t step = *c ? a_step : b_step;
-    for (int64_t i = 0; i < n; ++i) y[i] = from[i * step];
-  } else if (a_step && b_step) {
-    for (int64_t i = 0; i < n; ++i) y[i] = c[i] ? a[i] : b[i];
-  } else if (a_step) {
-    const float fixed = *b;
-    for (int64_t i = 0; i < n; ++i) y[i] = c[i] ? a[i] : fixed;
-  } else if (b_step) {
-    const float fixed = *a;
-    for (int64_t i = 0; i < n; ++i) y[i] = c[i] ? fixed : b[i];
-  } else {
-    const float yes = *a, no = *b;
-    for (int64_t i = 0; i < n; ++i) y[i] = c[i] ? yes : no;
+  const Ints always = splat_int(!c_step && *c ? -1 : 0);
+  for (int64_t i = 0; i < n; i += kWidth) {
+    const int64_t count = n - i < kWidth ? n - i : kWidth;
+    Ints mask = always;
+    if (c_step) {
+      Bools condition{};
+      if (count == kWidth) {
+        condition = *reinterpret_cast<const UnalignedBools*>(c + i);
+      } else {
+        __builtin_memcpy(&condition, c + i, static_cast<size_t>(count));
+      }
+      mask = __builtin_convertvector(condition, Ints) != 0;
+    }
+    const Floats v = select(mask, load_operand(a, a_step, i, count), load_operand(b, b_step, i, count));
+    count == kWidth ? store(y + i, v) : store_few(y + i, v, count);
   }
 }
 
