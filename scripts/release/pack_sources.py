@@ -35,7 +35,9 @@ def without_comments(code: str) -> str:
 
 def pack(folder: Path, names: list[str], archive: Path) -> None:
     """Writes the archive."""
-    with lzma.open(archive, "wb", preset=9 | lzma.PRESET_EXTREME) as stream:
+    # The settings of LZMA for text: more bits of the byte before count (lc), and no positions (lp, pb).
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0}]
+    with lzma.open(archive, "wb", filters=filters) as stream:
         with tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT) as files:
             for name in names:
                 data = (folder / name).read_bytes()
