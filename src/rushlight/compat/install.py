@@ -110,8 +110,11 @@ class _AliasLoader(Loader):
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Imports the modules that ExecuTorch's module imports for their side effects."""
-        for statement in MODULES[module.__name__].effects:
+        contents = MODULES[module.__name__]
+        for statement in contents.effects:
             importlib.import_module(statement)
+        for name in dir(module) if contents.early else ():
+            getattr(module, name)
 
 
 class _Finder(MetaPathFinder):

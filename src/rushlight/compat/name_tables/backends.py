@@ -68,6 +68,7 @@ MODULES: dict[str, Names] = {
             "runner_main": f"{_SUITE}.runner:runner_main",
         }
     ),
+    "executorch.backends.test.suite.conftest": Names((f"{_SUITE}.pytest_plugin",), early=True),
     "executorch.backends.test.suite.discovery": Names((f"{_SUITE}.discovery",)),
     "executorch.backends.test.suite.flow": Names((f"{_SUITE}.flow", f"{_SUITE}.flows")),
     "executorch.backends.test.suite.flows": Names(),

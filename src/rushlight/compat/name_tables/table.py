@@ -14,11 +14,14 @@ class Names:
         modules: the Rushlight modules in which a name is searched, in order.
         names: for names in other modules or with other names, the text `module:name`.
         effects: modules that are imported with this module, for their side effects.
+        early: whether names become attributes at the import of this module, instead of at their first use.
+            pytest needs this of a plugin, because it reads the attributes that exist.
     """
 
     modules: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     effects: tuple[str, ...] = ()
+    early: bool = False
 
 
 PASSES = {

@@ -274,10 +274,11 @@ def write_csv_header(output: TextIO) -> None:
 
 def write_csv_row(record: TestCaseSummary, output: TextIO) -> None:
     """Writes the row of a test."""
-    csv.DictWriter(output, CSV_FIELD_NAMES).writerow(_row(record))
+    csv.DictWriter(output, CSV_FIELD_NAMES).writerow(report_row(record))
 
 
-def _row(record: TestCaseSummary) -> dict[str, object]:
+def report_row(record: TestCaseSummary) -> dict[str, object]:
+    """Returns the row of a test: a value for each column."""
     size = record.pte_size_bytes
     row: dict[str, object] = {
         "Test ID": record.name,
@@ -292,8 +293,8 @@ def _row(record: TestCaseSummary) -> dict[str, object]:
         "Delegated": str(record.is_delegated()),
         "Quantize Time (s)": _seconds(record.quantize_time),
         "Lower Time (s)": _seconds(record.lower_time),
-        "Delegated Nodes": _total(record.delegated_op_counts),
-        "Undelegated Nodes": _total(record.undelegated_op_counts),
+        "Delegated Nodes": _sum_op_counts(record.delegated_op_counts),
+        "Undelegated Nodes": _sum_op_counts(record.undelegated_op_counts),
         "Delegated Ops": _counts(record.delegated_op_counts),
         "Undelegated Ops": _counts(record.undelegated_op_counts),
         "PTE Size (Kb)": f"{size / 1000:.3f}" if size else "",
@@ -313,7 +314,8 @@ def _seconds(time: timedelta | None) -> str | None:
     return None if time is None else f"{time.total_seconds():.3f}"
 
 
-def _total(counts: Counter[str] | None) -> int | None:
+def _sum_op_counts(counts: Counter[str] | None) -> int | None:
+    """Returns the number of nodes, or None if there are no counts."""
     return None if counts is None else sum(counts.values())
 
 
