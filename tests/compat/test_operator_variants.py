@@ -50,6 +50,11 @@ def test_schemas() -> None:
     assert schema is not None and schema.kind() is SchemaKind.functional
     with pytest.raises(TypeError, match="is not an operator"):
         get_overload_schema(len)
+    for op in (aten.topk.values, aten.add_.Scalar, aten.__iand__.Tensor, aten.relu.default):
+        schema = get_overload_schema(op)
+        assert schema is not None and str(schema.name) == op._schema.name + (
+            f".{op._schema.overload_name}" if op._schema.overload_name else ""
+        )
     assert gen_out_variant_schema(str(aten.mul.Scalar._schema)) == str(aten.mul.Scalar_out._schema)
     assert gen_out_variant_schema(str(aten.add_.Scalar._schema)) == str(aten.add.Scalar_out._schema)
     assert gen_out_variant_schema("custom::foo(Tensor a, Tensor b) -> (Tensor c, Tensor d)") == (

@@ -45,14 +45,18 @@ def get_overload_schema(op_overload: object) -> FunctionSchema | None:
 
 
 def native_schema(schema: torch._C.FunctionSchema) -> FunctionSchema | None:
-    """Converts a schema to an object of torchgen. Returns None if torchgen cannot parse it."""
-    name = schema.name.partition("::")[2] or schema.name
-    text = str(schema).partition("(")[2]
-    overload = f".{schema.overload_name}" if schema.overload_name else ""
+    """Converts a schema to an object of torchgen, with the namespace of the operator.
+
+    Returns:
+        The object; None if torchgen cannot parse the schema.
+    """
+    namespace, separator, _ = schema.name.rpartition("::")
     try:
-        return FunctionSchema.parse(f"{name}{overload}({text}")
+        parsed = FunctionSchema.parse(str(schema).removeprefix(namespace + separator))
     except (AssertionError, RuntimeError, ValueError):
         return None
+    base = dataclasses.replace(parsed.name.name, namespace=namespace or None)
+    return dataclasses.replace(parsed, name=dataclasses.replace(parsed.name, name=base))
 
 
 def to_variant(op: OpOverload, variant: SchemaKind) -> OpOverload:
