@@ -25,6 +25,7 @@ from rushlight.compat.saved_programs import (
 from rushlight.compiler.edge import EdgeProgramManager, to_edge, to_edge_transform_and_lower
 from rushlight.devtools.errors import DevtoolsError
 from rushlight.devtools.etrecord.alloc_nodes import make_stand_in
+from rushlight.emit.pytree import argument_names
 from rushlight.ir import memory_ops
 from rushlight.runtime.portable_lib import _load_for_executorch_from_buffer
 
@@ -67,6 +68,16 @@ def test_a_saved_program_is_the_same_again(kind: str, tmp_path: Path) -> None:
         buffer = EdgeProgramManager(loaded).to_executorch().buffer
         (result,) = _load_for_executorch_from_buffer(buffer).forward([INPUT])
         torch.testing.assert_close(result, net(INPUT), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_arguments_keep_their_names(kind: str) -> None:
+    program = program_of(kind)[1]
+    loaded = deserialize(serialize(program))
+    assert argument_names(loaded) == argument_names(program) == ["x"]
+    if kind != "exported":
+        before, after = (EdgeProgramManager(each).to_executorch() for each in (program, loaded))
+        assert before.executorch_program == after.executorch_program
 
 
 def test_open_files_and_bytes() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from torch.export.exported_program import ModuleCallEntry, ModuleCallSignature
 from torch.fx import GraphModule, Node
 
 from rushlight.ir.json_types import JsonObject
@@ -16,7 +17,9 @@ from rushlight.ir.memory_ops import AllocSpec
 VERSION = {"major": 5, "minor": 4}
 EDGE_OPS = "executorch.exir.dialects.edge.ops."
 BACKEND_OPS = "executorch.exir.dialects.backend.ops."
-RESULTS = "result_debug_handles"  # a key in the metadata of a node, which ExecuTorch ignores
+# Keys in the metadata of a node, which ExecuTorch ignores. The first node has the names of the arguments.
+RESULTS = "result_debug_handles"
+ARGUMENTS = "forward_arg_names"
 DELEGATE = "torch.ops.higher_order.executorch_call_delegate"
 
 # Fields of torch's schema that ExecuTorch's schema lacks.
@@ -66,6 +69,11 @@ def json_graphs(graph: JsonObject) -> Iterator[JsonObject]:
             inner = named["arg"].get("as_graph")
             if inner is not None:
                 yield from json_graphs(inner["graph"])
+
+
+def root_signature(entries: list[ModuleCallEntry]) -> ModuleCallSignature | None:
+    """Returns the signature of the whole program; None if it is not known."""
+    return next((entry.signature for entry in entries if entry.fqn == ""), None)
 
 
 def call_nodes(module: GraphModule) -> list[Node]:

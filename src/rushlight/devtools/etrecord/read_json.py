@@ -27,6 +27,7 @@ from rushlight.devtools.etrecord.alloc_nodes import (
     restore_alloc,
 )
 from rushlight.devtools.etrecord.json_schema import (
+    ARGUMENTS,
     BACKEND_OPS,
     DELEGATE,
     DTYPES_BACK,
@@ -38,6 +39,7 @@ from rushlight.devtools.etrecord.json_schema import (
     converted,
     graph_modules,
     json_graphs,
+    root_signature,
     to_newer,
 )
 from rushlight.devtools.etrecord.schema_reader import reader_of, restore_symbols
@@ -71,6 +73,7 @@ def from_json(
             f"Rushlight reads {VERSION['major']}.x, which ExecuTorch 1.x writes"
         )
     graph_module = converted(data["graph_module"], to_newer)
+    argument_names = _take_argument_names(graph_module)
     calls = [_take_edge_facts(graph) for graph in json_graphs(graph_module["graph"])]
     ranges = {
         name: ValueRanges(_bound(found["min_val"], -int_oo), _bound(found["max_val"], int_oo))
@@ -101,6 +104,9 @@ def from_json(
         for node in reversed(module.graph.find_nodes(op="call_function", target=operator.getitem)):
             if not node.users and "_unused_" in node.name:  # the schema has a name for each result
                 module.graph.erase_node(node)
+    signature = root_signature(found.module_call_graph)
+    if signature is not None and argument_names is not None:
+        signature.forward_arg_names = argument_names
     symbols = found.names_to_symbols
     return program_around(
         found.graph_module,
@@ -135,6 +141,13 @@ def _bound(value: Any, infinite: Any) -> Any:
     if value is None or (isinstance(value, float) and math.isinf(value)):
         return infinite
     return serialize._int_to_sympy_int(int(value), infinite)
+
+
+def _take_argument_names(graph_module: JsonObject) -> list[str] | None:
+    """Removes the names of the program's arguments from the JSON and returns them; None if there are none."""
+    nodes = graph_module["graph"]["nodes"]
+    text = nodes[0]["metadata"].pop(ARGUMENTS, None) if nodes else None
+    return None if text is None else [str(name) for name in json.loads(text)]
 
 
 def _take_edge_facts(graph: JsonObject) -> list[tuple[Any, CallFacts]]:

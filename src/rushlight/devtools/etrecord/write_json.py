@@ -18,6 +18,7 @@ from rushlight.delegate.named_data import DataEntry, NamedDataStoreOutput
 from rushlight.devtools.errors import DevtoolsError
 from rushlight.devtools.etrecord.alloc_nodes import alloc_entry, name_tensors
 from rushlight.devtools.etrecord.json_schema import (
+    ARGUMENTS,
     BACKEND_OPS,
     DELEGATE,
     DTYPES,
@@ -30,6 +31,7 @@ from rushlight.devtools.etrecord.json_schema import (
     converted,
     graph_modules,
     json_graphs,
+    root_signature,
     to_older,
 )
 from rushlight.devtools.etrecord.values import save_values
@@ -87,6 +89,10 @@ def to_json(program: ExportedProgram) -> tuple[JsonObject, JsonObject]:
                 node["metadata"]["debug_handle"] = str(call.handle)
             if call.results:
                 node["metadata"][RESULTS] = json.dumps(call.results)
+    signature = root_signature(program.module_call_graph)
+    nodes = graph_module["graph"]["nodes"]
+    if signature is not None and signature.forward_arg_names and nodes:
+        nodes[0]["metadata"][ARGUMENTS] = json.dumps(signature.forward_arg_names)
     ranges = serialize.serialize_range_constraints(program.range_constraints)
     data = {
         "graph_module": graph_module,
