@@ -9,7 +9,8 @@ import torch
 from torch.export import export
 
 from rushlight.compiler.edge import EdgeProgramManager, to_edge
-from rushlight.delegate.backend import CompileSpec
+from rushlight.delegate import split
+from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessResult
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
 from rushlight.ir.errors import CompileError
 
@@ -68,3 +69,36 @@ def test_partitioners_without_tags_are_refused() -> None:
     with pytest.raises(AssertionError, match="needs a `partition_tags` field") as raised:
         manager().to_backend(Tagger(set(), with_tags=False))
     assert isinstance(raised.value, CompileError)
+
+
+class Keeper(BackendDetails):
+    """Stores nothing. The tests read the program of the lowered module."""
+
+    @staticmethod
+    def preprocess(
+        edge_program: torch.export.ExportedProgram, compile_specs: list[CompileSpec]
+    ) -> PreprocessResult:
+        return PreprocessResult(b"")
+
+
+@pytest.mark.parametrize(
+    ("tagged", "stands", "name"),
+    [
+        ("aten_sub_tensor", True, "p_weight_copy_0"),
+        ("aten_add_tensor", True, "p_weight"),
+        ("aten_sub_tensor", False, "p_weight"),
+    ],
+)
+def test_copies_of_constants_have_the_names_of_executorch(
+    tagged: str, stands: bool, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name has the number of the first user in the partition, if there are users outside of it."""
+    monkeypatch.setattr(split, "stands_for_executorch", lambda: stands)
+    tagger = Tagger({"p_weight", tagged})
+    tagger.tags = {"part": DelegationSpec("Keeper", [])}
+    program = manager().to_backend(tagger).exported_program()
+    lowered = program.graph_module.lowered_module_0.original_module
+    (spec,) = [spec for spec in lowered.graph_signature.input_specs if spec.target == "weight"]
+    assert spec.arg.name == name and name in {node.name for node in lowered.graph.nodes}
+    assert lowered.state_dict["weight"].shape == (2, 2)
+    assert "p_weight" in {node.name for node in program.graph.nodes}

@@ -300,8 +300,9 @@ def _program_of(part: Part, module: GraphModule, program: ExportedProgram) -> Ex
         program: the whole program.
     """
     builder = _PartProgram(module, program)
+    inside = set(part.nodes)
     for node in part.constants:
-        builder.add_constant(node)
+        builder.add_constant(node, _name_of_copy(node, inside) if stands_for_executorch() else node.name)
     for node in part.inputs:
         builder.add_placeholder(node, InputSpec(InputKind.USER_INPUT, _argument(node), None))
     for node in part.nodes:
@@ -312,6 +313,17 @@ def _program_of(part: Part, module: GraphModule, program: ExportedProgram) -> Ex
     for node in part.nodes:
         builder.add_copy(node)
     return builder.finish(part)
+
+
+def _name_of_copy(constant: Node, inside: set[Node]) -> str:
+    """Returns the name that ExecuTorch gives to a partition's copy of a constant.
+
+    If a constant also has users outside of the partition, ExecuTorch numbers its users. The first one reads
+    the constant itself, and each other one reads a copy that has the number of this user.
+    """
+    is_inside = [user in inside for user in constant.users]
+    first = is_inside.index(True)
+    return constant.name if all(is_inside) or first == 0 else f"{constant.name}_copy_{first - 1}"
 
 
 class _PartProgram:
@@ -334,20 +346,18 @@ class _PartProgram:
         }
 
     def add_placeholder(self, node: Node, spec: InputSpec) -> None:
-        """Adds a placeholder with the name and metadata of a node outside the partition."""
-        copy = self._graph.placeholder(node.name)
-        copy.name = node.name
+        """Adds a placeholder with the name of its specification and the metadata of a node."""
+        copy = self._graph.placeholder(spec.arg.name)
+        copy.name = spec.arg.name
         meta.copy_all(node, copy)
         self._copies[node] = copy
         self._inputs.append(spec)
 
-    def add_constant(self, node: Node) -> None:
-        """Adds a constant or buffer of the whole program, with its value."""
+    def add_constant(self, node: Node, name: str) -> None:
+        """Adds a constant or buffer of the whole program under a name, with its value."""
         spec = self._specs[node.name]
         assert spec.target is not None
-        self.add_placeholder(
-            node, InputSpec(spec.kind, TensorArgument(node.name), spec.target, spec.persistent)
-        )
+        self.add_placeholder(node, InputSpec(spec.kind, TensorArgument(name), spec.target, spec.persistent))
         if spec.target in self._whole.state_dict:
             self._state_dict[spec.target] = self._whole.state_dict[spec.target]
         else:
