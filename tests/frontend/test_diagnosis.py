@@ -13,6 +13,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import rushlight
+from rushlight.exir import EdgeCompileConfig, to_edge
+from rushlight.frontend import diagnosis
 from rushlight.frontend.diagnosis import TrainingModeWarning
 from rushlight.ir.errors import CompileError, ExportError
 
@@ -59,6 +61,17 @@ def test_batch_norm_in_training_mode_is_refused() -> None:
     program = torch.export.export(nn.BatchNorm1d(5).train(), (X,))
     with pytest.raises(ExportError, match=r"aten.batch_norm.*batchnorm.py.*model\.eval\(\)"):
         rushlight.compile(program)
+
+
+def test_batch_norm_in_training_mode_is_told_after_install_as_executorch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(diagnosis, "stands_for_executorch", lambda: True)
+    program = torch.export.export(nn.Sequential(nn.Dropout(), nn.BatchNorm1d(5)).train(), (X,))
+    with pytest.warns(TrainingModeWarning, match=r"aten.batch_norm.*update its statistics"):
+        manager = to_edge(program, compile_config=EdgeCompileConfig(_check_ir_validity=False))
+    names = {str(node.target) for node in manager.exported_program().graph.nodes}
+    assert any("_native_batch_norm_legit_functional" in name for name in names)
 
 
 def branch(x: Any) -> Any:

@@ -19,6 +19,7 @@ from torch.fx import Node
 
 from rushlight.ir import meta
 from rushlight.ir.errors import CompileError, ExportError
+from rushlight.ir.verifier import stands_for_executorch
 
 _EVAL = (
     "call model.eval() before torch.export.export, "
@@ -58,7 +59,8 @@ def check_program(name: str, program: ExportedProgram) -> None:
 
     Raises:
         ExportError: a tensor is sparse, or a batch norm is in training mode. The message has the tensor's
-            name or the user's source line.
+            name or the user's source line. After `install_as_executorch()`, a batch norm in training mode
+            causes a TrainingModeWarning instead, as ExecuTorch compiles it.
     """
     _check_layouts(name, program)
     if program.graph_signature.backward_signature is not None:
@@ -67,19 +69,16 @@ def check_program(name: str, program: ExportedProgram) -> None:
     for module in program.graph_module.modules():
         if isinstance(module, torch.fx.GraphModule):
             in_training += [node for node in module.graph.nodes if _changes_in_training(node)]
-    for node in in_training:
-        if _arguments(node).get("running_mean") is not None:
-            raise ExportError(
-                f"method {name!r} was exported in training mode: {_place(node)} would update its statistics "
-                f"at every call; {_EVAL}"
-            )
-    if in_training:
-        warnings.warn(
-            f"method {name!r} was exported in training mode: {_place(in_training[0])} gives random results; "
-            + _EVAL,
-            TrainingModeWarning,
-            stacklevel=4,
-        )
+    if not in_training:
+        return
+    norms = [node for node in in_training if _arguments(node).get("running_mean") is not None]
+    what = "would update its statistics at every call" if norms else "gives random results"
+    message = (
+        f"method {name!r} was exported in training mode: {_place((norms or in_training)[0])} {what}; {_EVAL}"
+    )
+    if norms and not stands_for_executorch():
+        raise ExportError(message)
+    warnings.warn(message, TrainingModeWarning, stacklevel=4)
 
 
 def _check_layouts(name: str, program: ExportedProgram) -> None:
