@@ -127,7 +127,7 @@ def to_edge_transform_and_lower(
         if record is not None and transform_passes is not None:
             record.add_extra_export_modules({"edge_after_transform": manager})
         for position in range(max((len(items) for items in partitioners.values()), default=0)):
-            manager = manager.to_backend(
+            manager = manager._lowered(
                 {name: items[position] for name, items in partitioners.items() if position < len(items)}
             )
         return manager
@@ -303,11 +303,20 @@ class EdgeProgramManager:
         Args:
             partitioner: a partitioner for all methods, or partitioners by method name.
         """
+        chosen: Mapping[str, Partitioner]
         if isinstance(partitioner, Mapping):
-            chosen = dict(partitioner)
+            chosen = partitioner
         else:
             chosen = {name: partitioner for name in self._edge_programs}
-        programs = to_backend(MethodProgramsPartitionerSpec(self._edge_programs, chosen))
+        if stands_for_executorch():
+            for each in {id(each): each for each in chosen.values()}.values():
+                if (warn := getattr(each, "_warn_of_edge_program", None)) is not None:
+                    warn()
+        return self._lowered(chosen)
+
+    def _lowered(self, chosen: Mapping[str, Partitioner]) -> EdgeProgramManager:
+        """Returns a manager whose programs have their partitions lowered by the partitioner of the method."""
+        programs = to_backend(MethodProgramsPartitionerSpec(self._edge_programs, dict(chosen)))
         config = EdgeCompileConfig(
             _check_ir_validity=False, _skip_dim_order=self.compile_config._skip_dim_order
         )

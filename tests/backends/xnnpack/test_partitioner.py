@@ -10,8 +10,10 @@ import torch
 from torch.export import ExportedProgram, export
 from torch.fx import Node
 
+from rushlight.backends.xnnpack import partitioner
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+from rushlight.compiler import edge
 from rushlight.exir import to_edge, to_edge_transform_and_lower
 from rushlight.export.xnnpack_configs import get_transform_passes
 from rushlight.ir.quantization import qd
@@ -145,6 +147,22 @@ def test_unknown_options_are_refused() -> None:
         XnnpackPartitioner(fast=True)
     with pytest.raises(TypeError, match="no effect in ExecuTorch 1.x: leave it out"):
         XnnpackPartitioner(force_fp32_dynamic_linear=True)
+
+
+def test_code_for_executorch_is_warned(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After `install_as_executorch()`, unknown options and the former way to lower give warnings."""
+    for module in (partitioner, edge):
+        monkeypatch.setattr(module, "stands_for_executorch", lambda: True)
+    with pytest.warns(UserWarning, match="no effect in ExecuTorch 1.x: leave it out"):
+        chosen = XnnpackPartitioner(force_fp32_dynamic_linear=True)
+    program = export(torch.nn.Linear(3, 2), (torch.randn(1, 3),))
+    to_edge_transform_and_lower(program, partitioner=[chosen])
+    assert not any(record.name.startswith("executorch.") for record in caplog.records)
+    to_edge(program).to_backend(chosen)
+    (record,) = (record for record in caplog.records if record.name.startswith("executorch."))
+    assert "to_edge_transform_and_lower()" in record.message
 
 
 def with_argument(program: ExportedProgram, position: int, value: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
@@ -45,13 +46,14 @@ from rushlight.ir.control_flow import control_flow_submodules
 from rushlight.ir.edge_ops import argument
 from rushlight.ir.fake import Evaluator
 from rushlight.ir.program import copy_program
-from rushlight.ir.verifier import accepting
+from rushlight.ir.verifier import accepting, stands_for_executorch
 from rushlight.passes.base import eliminate_dead_code, graph_modules
 from rushlight.passes.viewed_linear import restore_linear, viewed_linear
 
 aten = torch.ops.aten
 
 logger = logging.getLogger(__name__)
+_executorch_logger = logging.getLogger("executorch.backends.xnnpack.partition.xnnpack_partitioner")
 
 _NOT_SELECTED = "configs does not include the operator"
 _OPTIONS = frozenset({"force_non_static_weights_for_f32_linear", "enable_bf16"})
@@ -79,7 +81,7 @@ class XnnpackPartitioner(Partitioner):
             products as arguments of the delegate; `enable_bf16` (bool) delegates bfloat16 matrix products.
 
     Raises:
-        TypeError: there is no such option.
+        TypeError: there is no such option. After `install_as_executorch()`, this is a warning.
     """
 
     changes_graph = True  # partition() restores decomposed linear layers
@@ -97,7 +99,10 @@ class XnnpackPartitioner(Partitioner):
         if unknown:
             name = sorted(unknown)[0]
             hint = _UNUSED_OPTIONS.get(name, f"; its options are {', '.join(sorted(_OPTIONS))}")
-            raise TypeError(f"XnnpackPartitioner has no option {name!r}{hint}")
+            message = f"XnnpackPartitioner has no option {name!r}{hint}"
+            if not stands_for_executorch():
+                raise TypeError(message)
+            warnings.warn(message, stacklevel=2)
         if verbose:
             logger.setLevel(logging.DEBUG)
         self.delegation_spec = DelegationSpec(XnnpackBackend.__name__, [])
@@ -110,6 +115,13 @@ class XnnpackPartitioner(Partitioner):
         self._bf16 = bool(kwargs.get("enable_bf16", False))
         self._weights_as_arguments = bool(kwargs.get("force_non_static_weights_for_f32_linear", False))
         self.report = WhyNoPartitionReporter()
+
+    def _warn_of_edge_program(self) -> None:
+        """Logs that a program was decomposed before it is partitioned. ExecuTorch logs this too."""
+        _executorch_logger.warning(
+            "DEPRECATION WARNING: to_edge() + to_backend() decomposes operators before XnnpackPartitioner "
+            "sees them, so that it delegates fewer of them than with to_edge_transform_and_lower()"
+        )
 
     def ops_to_not_decompose(
         self, ep: ExportedProgram
