@@ -54,8 +54,11 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
 
 
-@pytest.fixture(
-    params=[
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Runs each test with the fixture `test_runner` once for each flow."""
+    if "test_runner" not in metafunc.fixturenames:
+        return
+    flows = [
         pytest.param(
             flow,
             marks=[
@@ -64,9 +67,11 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
             ],
         )
         for flow in all_flows().values()
-    ],
-    ids=str,
-)
+    ]
+    metafunc.parametrize("test_runner", flows, indirect=True, ids=str)
+
+
+@pytest.fixture
 def test_runner(request: pytest.FixtureRequest) -> TestRunner:
     """The runner of a test: its method `lower_and_run_model` lowers and runs a model with the flow."""
     flow: TestFlow = request.param
