@@ -30,20 +30,23 @@ _ACCESS = "export.access_subclass_inner_tensor.default"
 _CHOOSE = "torchao.choose_qparams_affine.default"
 _QUANTIZE = "torchao.quantize_affine.default"
 _DEQUANTIZE = "torchao.dequantize_affine.default"
+_DEQUANTIZE_INT4 = "torchao.dequantize_int4_tensor.default"
 _INT8 = (-128, 127)
 
 
 def uses_quantized_tensors(program: ExportedProgram) -> bool:
     """Whether the program's graph reads tensor subclasses or calls torchao's affine operators."""
-    return any(str(node.target) in (_ACCESS, _CHOOSE, _DEQUANTIZE) for node in program.graph.nodes)
+    return any(
+        str(node.target) in (_ACCESS, _CHOOSE, _DEQUANTIZE, _DEQUANTIZE_INT4) for node in program.graph.nodes
+    )
 
 
 class LowerQuantizedTensorsPass(ProgramPass):
     """Stores the inner tensors of tensor subclasses as buffers, and replaces affine operators.
 
-    Two patterns become operators of quantized_decomposed: activations that are quantized to int8 at run time,
-    with parameters for each row, and stored int8 matrices, with parameters for each channel or group. Affine
-    operators with other block sizes are not changed.
+    Three patterns become operators of quantized_decomposed: activations that are quantized to int8 at run
+    time, with parameters for each row, stored int8 matrices, with parameters for each channel or group, and
+    stored matrices of packed 4-bit integers. Affine operators with other block sizes are not changed.
     """
 
     def rewrite(self, program: MethodProgram) -> bool:
@@ -52,6 +55,8 @@ class LowerQuantizedTensorsPass(ProgramPass):
         for target, rewrite in ((_CHOOSE, _rewrite_dynamic_rows), (_DEQUANTIZE, _rewrite_stored_matrix)):
             for node in [node for node in program.graph.nodes if str(node.target) == target]:
                 rewrite(node)
+        for node in [node for node in program.graph.nodes if str(node.target) == _DEQUANTIZE_INT4]:
+            _rewrite_packed_matrix(program, node)
         return True
 
 
@@ -177,3 +182,46 @@ def _rewrite_stored_matrix(node: Node) -> None:
     new = _call(node, op, source, scale, zero, low, high, torch.int8, block[1], result)
     node.replace_all_uses_with(new)
     node.graph.erase_node(node)
+
+
+def _rewrite_packed_matrix(program: ExportedProgram, node: Node) -> None:
+    """Replaces the dequantization of a stored matrix of packed 4-bit integers, which is unpacked.
+
+    Before: dequantize_int4_tensor(packed, s, z, n) with integers from 0 to 15
+    Expected: dequantize_per_channel_group(q, s, z) with groups of n integers from -8 to 7
+    """
+    names = ("qdata", "scale", "zero_point", "group_size", "output_dtype")
+    *sources, group, result = _values(node, names)
+    specs = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
+    stored = [stored_tensor(program, specs[s.name]) if s.op == "placeholder" else None for s in sources]
+    packed, scale, zero = stored
+    if packed is None or scale is None or zero is None or not torch.equal(zero, zero.round()):
+        return
+    values = (
+        unpacked_int4(packed) - 8,
+        scale.t().contiguous(),
+        (zero.t() - 8).to(torch.int8).contiguous(),
+    )
+    new = NewConstants(program)
+    mode = meta.get_val(node).fake_mode
+    added = [
+        new.add(f"{source.name}_unpacked", value, mode.from_tensor(value, static_shapes=True), source)
+        for source, value in zip(sources, values, strict=True)
+    ]
+    op = qd.dequantize_per_channel_group.default
+    call = _call(node, op, *added, -8, 7, torch.int8, group, result)
+    node.replace_all_uses_with(call)
+    node.graph.erase_node(node)
+
+
+def unpacked_int4(qdata: torch.Tensor) -> torch.Tensor:
+    """Returns the integers of a packed matrix.
+
+    Args:
+        qdata: uint8 [n, k / 2]. The lower half of a byte is the first of two values from 0 to 15.
+
+    Returns:
+        int8 [n, k].
+    """
+    halves = torch.stack([qdata & 15, (qdata >> 4) & 15], dim=-1)
+    return halves.flatten(-2).to(torch.int8)

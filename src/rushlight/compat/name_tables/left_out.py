@@ -49,15 +49,15 @@ LEFT_OUT: dict[str, str] = {
     "Qualcomm's backend",
     "executorch.extension.llm.modules": "a set of modules for models of torchtune",
     **{
-        f"executorch.extension.llm.export.{name}": "a part of loading quantized checkpoints (GGUF, int4, "
-        "MX, NVFP4), whose operators only ExecuTorch's backends for CUDA and MLX run; quantize_model_ of "
-        "extension.llm.export.quantize quantizes models"
-        for name in ("gguf", "int4", "load", "mx", "nvfp4", "quant")
+        f"executorch.extension.llm.export.{name}": "a part of loading quantized checkpoints (GGUF, MX, "
+        "NVFP4), whose operators only ExecuTorch's backends for CUDA and MLX run; quantize_model_ of "
+        "extension.llm.export.quantize and quantize_model of extension.llm.export.quant quantize models"
+        for name in ("gguf", "mx", "nvfp4")
     },
     "executorch.extension.llm": "a part of the tokenizers or export tools of language models; the runner "
     "(extension.llm.runner), the operators (extension.llm.custom_ops) and builder, config, export_passes, "
-    "partitioner_lib, quantize and quantizer_lib of extension.llm.export exist, and torch.export exports "
-    "models",
+    "int4, load, partitioner_lib, quant, quantize and quantizer_lib of extension.llm.export exist, and "
+    "torch.export exports models",
 }
 
 # By prefix of a module name: a text that continues "... is not part of Rushlight: it would need ...".

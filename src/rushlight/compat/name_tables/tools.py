@@ -32,6 +32,11 @@ _RUNNER_FUNCTIONS = {
 }
 
 _LLM_EXPORT = "rushlight.compat.llm_export"
+_LLM_QUANT = (
+    f"{_LLM_EXPORT}.recipe",
+    f"{_LLM_EXPORT}.weight_conversion",
+    f"{_LLM_EXPORT}.weight_quantization",
+)
 
 _LLM_OPS = Names(
     effects=(
@@ -162,7 +167,10 @@ MODULES: dict[str, Names] = {
     "executorch.extension.llm.custom_ops.op_tile_crop_aot": _IMAGE_OPS,
     "executorch.extension.llm.custom_ops.preprocess_custom_ops": _IMAGE_OPS,
     "executorch.extension.llm.export": Names(
-        names={"LLMEdgeManager": f"{_LLM_EXPORT}.builder:LLMEdgeManager"}
+        names={
+            "ExportableInt4Tensor": f"{_LLM_EXPORT}.int4:ExportableInt4Tensor",
+            "LLMEdgeManager": f"{_LLM_EXPORT}.builder:LLMEdgeManager",
+        }
     ),
     "executorch.extension.llm.export.builder": Names((f"{_LLM_EXPORT}.builder",)),
     "executorch.extension.llm.export.config": Names(),
@@ -173,9 +181,15 @@ MODULES: dict[str, Names] = {
             "ReplaceSDPAWithCustomSDPAPass": f"{_LLM_EXPORT}.passes:ReplaceSDPAWithCustomSDPAPass",
         }
     ),
+    "executorch.extension.llm.export.int4": Names((f"{_LLM_EXPORT}.int4",)),
+    "executorch.extension.llm.export.load": Names((f"{_LLM_EXPORT}.weight_conversion",)),
     "executorch.extension.llm.export.partitioner_lib": Names(
         (f"{_LLM_EXPORT}.partitioners", f"{_LLM_EXPORT}.vendors")
     ),
+    "executorch.extension.llm.export.quant": Names(_LLM_QUANT),
+    "executorch.extension.llm.export.quant.convert": Names((_LLM_QUANT[1],)),
+    "executorch.extension.llm.export.quant.quantize": Names((_LLM_QUANT[2],)),
+    "executorch.extension.llm.export.quant.recipe": Names((_LLM_QUANT[0],)),
     "executorch.extension.llm.export.quantize": Names((f"{_LLM_EXPORT}.weights",)),
     "executorch.extension.llm.export.quantizer_lib": Names(
         (f"{_LLM_EXPORT}.quantizers", f"{_LLM_EXPORT}.vendors")
