@@ -228,7 +228,7 @@ def test_sums_are_those_of_a_step_of_their_own(monkeypatch: pytest.MonkeyPatch) 
     exported = quantize(Shortcuts().eval(), (x,), CpuQuantizer().set_global(static_int8()), [(x,)])
     fused = lower(exported)
     assert Int8Binary not in kinds(fused)
-    monkeypatch.setattr(QuantizedLowering, "int8_product_of", lambda *_: None)
+    monkeypatch.setattr(QuantizedLowering, "int8_convolution_of", lambda *_: None)
     apart = lower(exported)
     assert [type(step.operation) for step in plan_of(apart).steps].count(Int8Binary) == 4
     with torch.no_grad():

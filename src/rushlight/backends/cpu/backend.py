@@ -26,7 +26,7 @@ from rushlight.backends.cpu.plan.tensor import (
     FLOAT16_TYPES,
     Storage,
     Tensor,
-    contiguous,
+    contiguous_strides,
     planned_dtype,
     strides_in_order,
 )
@@ -154,7 +154,7 @@ def _add_input(lowering: QuantizedLowering, builder: Builder, node: Node) -> Non
         return
     tensor = _argument(lowering, fake, index)
     builder.add_argument(tensor)
-    lowering.set(node, lowering.widened(tensor, node))
+    lowering.set_tensor(node, lowering.upcast_float16(tensor, node))
 
 
 def _argument(lowering: QuantizedLowering, fake: torch.Tensor, index: int) -> Tensor:
@@ -175,8 +175,8 @@ def _add_state(lowering: QuantizedLowering, program: ExportedProgram, node: Node
     sizes = tuple(data.shape)
     kept = data.detach().contiguous() if data.any() else None
     storage = Storage(data.numel(), data.dtype, StorageKind.STATE, data=kept)
-    tensor = Tensor(storage, sizes, contiguous(sizes))
-    lowering.set(node, tensor)
+    tensor = Tensor(storage, sizes, contiguous_strides(sizes))
+    lowering.set_tensor(node, tensor)
     return tensor
 
 
@@ -184,13 +184,13 @@ def _update_states(lowering: QuantizedLowering, states: list[tuple[Tensor, Node]
     """Copies the new value of each state into the state, after all steps that read its old value."""
     copies = []
     for state, node in states:
-        value = lowering.raw(node) if node in lowering.quant_params else lowering.tensor(node)
+        value = lowering.stored_tensor(node) if node in lowering.quant_params else lowering.tensor(node)
         if replace(value, version=0) == state:
             continue
         if value.storage.kind is StorageKind.STATE:
             # The new value is a state or a view of a state, and another copy may overwrite that state first.
-            moved = lowering.new(value.sizes, dtype=value.dtype)
-            lowering.copy(value, moved, node)
+            moved = lowering.new_tensor(value.sizes, dtype=value.dtype)
+            lowering.emit_copy(value, moved, node)
             value = moved
         copies.append((value, state, node))
     for value, state, node in copies:
@@ -198,7 +198,7 @@ def _update_states(lowering: QuantizedLowering, states: list[tuple[Tensor, Node]
         if node in lowering.quant_params:
             lowering.emit(lowering.dequantize_into(state, node), node)
         else:
-            lowering.copy(value, state, node)
+            lowering.emit_copy(value, state, node)
 
 
 def _add_output(lowering: QuantizedLowering, builder: Builder, node: Node) -> None:
@@ -211,7 +211,7 @@ def _add_output(lowering: QuantizedLowering, builder: Builder, node: Node) -> No
         return
     tensor = lowering.tensor(node)
     if fake.dtype is torch.uint8 and tensor.dtype is torch.int8:
-        tensor = lowering.unsigned(tensor, node)
+        tensor = lowering.int8_as_uint8(tensor, node)
     target = _argument(lowering, fake, len(builder.plan.arguments))
     storage = tensor.storage
     is_8_bit = storage.dtype in (torch.int8, torch.uint8)  # steps may read beyond the end of 8-bit tensors
@@ -222,5 +222,5 @@ def _add_output(lowering: QuantizedLowering, builder: Builder, node: Node) -> No
     elif target.dtype in FLOAT16_TYPES:
         lowering.emit(Convert(input=tensor, output=target), node)
     else:
-        lowering.copy(tensor, target, node)
+        lowering.emit_copy(tensor, target, node)
     builder.add_argument(target, is_output=True)

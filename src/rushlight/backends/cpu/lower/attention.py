@@ -66,20 +66,20 @@ def _parts_of_cache(lowering: Lowering, node: Node) -> list[Tensor] | None:
     if not all(step.of(Copy) and lowering.aliases.may_run_later(step) for step in copies):
         return None
     for step in copies:
-        lowering.drop(step)
+        lowering.remove_step(step)
     return [sources[0], sources[2], sources[1], sources[3]]
 
 
 def as_rank_4(tensor: Tensor) -> Tensor:
     """Returns the tensor with four dimensions; new dimensions come first."""
     while tensor.rank < 4:
-        tensor = tensor.with_one(0)
+        tensor = tensor.unsqueeze(0)
     return tensor
 
 
 def _at_least_rank_3(tensor: Tensor) -> Tensor:
     """Returns the tensor with at least three dimensions; a new dimension comes first."""
-    return tensor.with_one(0) if tensor.rank == 2 else tensor
+    return tensor.unsqueeze(0) if tensor.rank == 2 else tensor
 
 
 def _with_heads(tensor: Tensor, axis: int) -> Tensor | None:
@@ -90,7 +90,7 @@ def _with_heads(tensor: Tensor, axis: int) -> Tensor | None:
     """
     others = [i for i in range(tensor.rank - 2) if i != axis]
     sizes, strides = ([values[i] for i in others] for values in (tensor.sizes, tensor.strides))
-    batch = replace(tensor, sizes=tuple(sizes), strides=tuple(strides)).reshape((product(sizes),))
+    batch = replace(tensor, sizes=tuple(sizes), strides=tuple(strides)).view((product(sizes),))
     if batch is None:
         return None
     inner = slice(tensor.rank - 2, None)
@@ -125,11 +125,11 @@ def _new_output(lowering: Lowering, node: Node, axis: int = -3) -> Tensor:
     sizes = ((1,) * (3 - len(sizes))) + sizes
     rank = len(sizes)
     others = [i for i in range(rank - 2) if i != axis % rank]
-    return lowering.new(sizes, (*others, rank - 2, axis % rank, rank - 1))
+    return lowering.new_tensor(sizes, (*others, rank - 2, axis % rank, rank - 1))
 
 
 def _set_output(lowering: Lowering, node: Node, out: Tensor) -> None:
-    lowering.set(node, out.without(0) if out.rank > len(lowering.sizes(node)) else out)
+    lowering.set_tensor(node, out.squeeze(0) if out.rank > len(lowering.sizes(node)) else out)
 
 
 def attention(lowering: Lowering, node: Node) -> None:
@@ -141,7 +141,7 @@ def attention(lowering: Lowering, node: Node) -> None:
     """
     pieces: list[object] = [*(_parts_of_cache(lowering, node) or (*node.args[1:3], None, None))]
     query, key, value, key_tail, value_tail = (
-        None if n is None else _at_least_rank_3(lowering.with_inner(_tensor(lowering, n), -1, node))
+        None if n is None else _at_least_rank_3(lowering.with_innermost(_tensor(lowering, n), -1, node))
         for n in (node.args[0], *pieces)
     )
     assert query is not None and key is not None and value is not None
@@ -212,7 +212,7 @@ def decomposed_attention(lowering: Lowering, node: Node) -> bool:
         return False
     value = lowering.tensor(node.args[1])
     value = as_rank_4(value.expand((*lowering.sizes(node)[:-2], *value.sizes[-2:])))
-    query, key, value = (lowering.with_inner(t, -1, node) for t in (query, key, value))
+    query, key, value = (lowering.with_innermost(t, -1, node) for t in (query, key, value))
     query = _scaled(lowering, node, query, scores.head_scales)
     first, second = (*scores.masks, None, None)[:2]
     out = _new_output(lowering, node)
@@ -227,7 +227,7 @@ def decomposed_attention(lowering: Lowering, node: Node) -> bool:
     )
     parts = [reader, *scores.steps, scores.product, *scalings]
     for step in parts:
-        lowering.drop(step)
+        lowering.remove_step(step)
     lowering.emit(fused, node, [item for step in parts for item in step.nodes])
     _set_output(lowering, node, out)
     return True
@@ -274,7 +274,7 @@ class _Scores:
 
     def add_mask(self, mask: Tensor) -> bool:
         """Adds a mask that is applied before the masks so far; returns whether this is supported."""
-        expanded = mask.reshape(self.sizes)
+        expanded = mask.view(self.sizes)
         if expanded is None or self.scale != 1.0 or self.head_scales or len(self.masks) == _MAX_MASKS:
             return False
         self.masks.insert(0, expanded)
@@ -282,7 +282,7 @@ class _Scores:
 
     def add_head_scale(self, factor: Tensor) -> bool:
         """Adds a tensor by which the scores are multiplied; returns whether it has a number for each head."""
-        expanded = factor.reshape(self.sizes)
+        expanded = factor.view(self.sizes)
         if expanded is None or not all(same(stride, 0) for stride in expanded.strides[2:]):
             return False
         self.head_scales.append(_by_head(expanded))
@@ -320,7 +320,7 @@ def _scores(lowering: Lowering, reader: PlanNode, source: Tensor, sizes: tuple[S
     scores = _Scores(sizes)
     while True:
         step = lowering.aliases.sole_writer_for_step(source, reader)
-        view = source.reshape(sizes)
+        view = source.view(sizes)
         if step is None or view is None or not view.is_contiguous() or not same(view.offset, 0):
             return None
         product, where, chain = step.of(MatMul), step.of(Where), step.of(Chain)

@@ -52,9 +52,9 @@ def compare(lowering: Lowering, node: Node, comparison: Comparison, a: object, b
     left, right = (_operand(lowering, item, dtype).expand(sizes) for item in (a, b))
     result = dtype_of(node)
     assert result is not None
-    out = lowering.new(sizes, dtype=result)
+    out = lowering.new_tensor(sizes, dtype=result)
     lowering.emit(Compare(a=left, b=right, output=out, comparison=comparison), node)
-    lowering.set(node, out)
+    lowering.set_tensor(node, out)
 
 
 def _operand(lowering: Lowering, item: object, dtype: torch.dtype) -> Tensor:
@@ -84,12 +84,12 @@ def choose(lowering: Lowering, node: Node, condition: object, a: object, b: obje
     left, right = (_operand(lowering, item, dtype).expand(sizes) for item in (a, b))
     known = lowering.constant_value(condition)
     if known is not None and (known.all() or not known.any()):
-        lowering.set(node, left if known.all() else right)
+        lowering.set_tensor(node, left if known.all() else right)
         return
     chosen = lowering.tensor(condition).expand(sizes)
-    out = lowering.new(sizes, dtype=dtype)
+    out = lowering.new_tensor(sizes, dtype=dtype)
     lowering.emit(Where(condition=chosen, a=left, b=right, output=out), node)
-    lowering.set(node, out)
+    lowering.set_tensor(node, out)
 
 
 # ---- Checks: each returns the reason why a node is refused, or None ----

@@ -37,8 +37,8 @@ def index(lowering: Lowering, node: Node) -> None:
     """Lowers an index by one tensor of integers along the first dimension to a gather of rows."""
     table = lowering.tensor(node.args[0])
     indices: Any = node.args[1]
-    flat = lowering.reshaped(table, (table.sizes[0], product(table.sizes[1:])), node)
-    _gather(lowering, node, lowering.with_inner(flat, 1, node), indices[0], wraps_negative=True)
+    flat = lowering.reshape(table, (table.sizes[0], product(table.sizes[1:])), node)
+    _gather(lowering, node, lowering.with_innermost(flat, 1, node), indices[0], wraps_negative=True)
 
 
 def _gather(lowering: Lowering, node: Node, table: Tensor, indices: object, wraps_negative: bool) -> None:
@@ -48,13 +48,13 @@ def _gather(lowering: Lowering, node: Node, table: Tensor, indices: object, wrap
     """
     ids = lowering.tensor(indices)
     count = product(ids.sizes)
-    out = lowering.new(lowering.sizes(node))
-    target = out.reshape((count, table.sizes[1]))
+    out = lowering.new_tensor(lowering.sizes(node))
+    target = out.view((count, table.sizes[1]))
     assert target is not None
-    flat = lowering.reshaped(ids, (count,), node)
+    flat = lowering.reshape(ids, (count,), node)
     step = Gather(table_of_rows=table, indices=flat, output=target, wraps_negative=wraps_negative)
     lowering.emit(step, node)
-    lowering.set(node, out)
+    lowering.set_tensor(node, out)
 
 
 def index_select(lowering: Lowering, node: Node) -> None:
@@ -64,14 +64,14 @@ def index_select(lowering: Lowering, node: Node) -> None:
     places = lowering.tensor(indices)
     row = product(source.sizes[1:])
     if axis == 0 and isinstance(row, int):
-        flat = lowering.reshaped(source, (source.sizes[0], row), node)
-        _gather(lowering, node, lowering.with_inner(flat, 1, node), indices, wraps_negative=False)
+        flat = lowering.reshape(source, (source.sizes[0], row), node)
+        _gather(lowering, node, lowering.with_innermost(flat, 1, node), indices, wraps_negative=False)
         return
     sizes = lowering.sizes(node)
     if places.rank == 0:
-        places = places.with_one(0)
+        places = places.unsqueeze(0)
     for _ in range(axis + 1, len(sizes)):
-        places = places.with_one(places.rank)
+        places = places.unsqueeze(places.rank)
     _take(lowering, node, axis, places.expand(sizes))
 
 
@@ -82,9 +82,9 @@ def gather(lowering: Lowering, node: Node) -> None:
 
 
 def _take(lowering: Lowering, node: Node, axis: int, places: Tensor) -> None:
-    out = lowering.new(lowering.sizes(node))
+    out = lowering.new_tensor(lowering.sizes(node))
     lowering.emit(Take(input=lowering.tensor(node.args[0]), indices=places, output=out, axis=axis), node)
-    lowering.set(node, out)
+    lowering.set_tensor(node, out)
 
 
 # ---- Checks: each returns the reason why a node is refused, or None ----

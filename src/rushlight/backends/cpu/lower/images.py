@@ -59,9 +59,9 @@ def image_of(lowering: Lowering, tensor: Tensor, node: Node, any_order: bool = F
         any_order: whether any strides are accepted, so that no copy is needed.
     """
     if tensor.rank == 3:
-        tensor = tensor.with_one(2)
+        tensor = tensor.unsqueeze(2)
     if not any_order:
-        tensor = lowering.with_inner(tensor, 1, node)
+        tensor = lowering.with_innermost(tensor, 1, node)
     return tensor.permute((0, 2, 3, 1))
 
 
@@ -74,7 +74,7 @@ def output_of(lowering: Lowering, node: Node, dtype: torch.dtype = torch.float32
         dtype: the dtype of the result in the plan.
     """
     sizes = lowering.sizes(node)
-    out = lowering.new(sizes, (0, 2, 3, 1) if len(sizes) == 4 else (0, 2, 1), dtype)
+    out = lowering.new_tensor(sizes, (0, 2, 3, 1) if len(sizes) == 4 else (0, 2, 1), dtype)
     return out, out.as_image()
 
 
@@ -141,7 +141,7 @@ def convolution(lowering: Lowering, node: Node) -> None:
         groups=groups,
     )
     lowering.emit(step, node, nodes)
-    lowering.set(node, out)
+    lowering.set_tensor(node, out)
 
 
 def _unpadded(
@@ -179,7 +179,7 @@ def _unpadded(
     if not inside or not all(step.of(Copy) and lowering.aliases.may_run_later(step) for step in copies):
         return None
     for step in copies:
-        lowering.drop(step)
+        lowering.remove_step(step)
     return lowering.tensor(source.args[0]), (padding[0] + left[0], padding[1] + left[1])
 
 
@@ -210,7 +210,7 @@ def batch_norm(lowering: Lowering, node: Node) -> None:
         convolution.scale(scale.float(), shift.float())
         assert isinstance(source, Node)
         lowering.append_fused(step, source, node)
-        lowering.set_items(node, [lowering.tensor(source)])
+        lowering.set_tensors(node, [lowering.tensor(source)])
         return
     assert isinstance(source, Node)
     sizes = lowering.sizes(source)
@@ -220,7 +220,7 @@ def batch_norm(lowering: Lowering, node: Node) -> None:
     scaled = chain.add(BinaryFunction.MUL, x, chain.operand(constant(scale.float().view(shape))))
     chain.add(BinaryFunction.ADD, scaled, chain.operand(constant(shift.float().view(shape))))
     chain.finish()
-    lowering.set_items(node, [lowering.tensor(node)])
+    lowering.set_tensors(node, [lowering.tensor(node)])
 
 
 def _pool(lowering: Lowering, node: Node, pooling: Pooling, item: bool = False) -> None:
@@ -228,7 +228,7 @@ def _pool(lowering: Lowering, node: Node, pooling: Pooling, item: bool = False) 
     getter = next((user for user in node.users if user.args[1] == 0), None) if item else None
     out, image = output_of(lowering, node if getter is None else getter)
     lowering.emit(Pool2d(input=image_of(lowering, x, node), output=image, pooling=pooling), node)
-    lowering.set_items(node, [out]) if item else lowering.set(node, out)
+    lowering.set_tensors(node, [out]) if item else lowering.set_tensor(node, out)
 
 
 def max_pooling(node: Node) -> Pooling:
@@ -291,12 +291,12 @@ def _pool_before_convolution(lowering: Lowering, node: Node, window: Window) -> 
         return False
     out, image = output_of(lowering, node)
     pooled = lowering.new_image((*out.sizes[:1], source.sizes[3], *means)).permute((0, 2, 3, 1))
-    lowering.drop(step)
+    lowering.remove_step(step)
     pooling = Pooling(window=window, counts_padding=True)
     lowering.emit(Pool2d(input=source, output=pooled, pooling=pooling), node)
     convolution.input, convolution.output = pooled, image
-    lowering.append(step, node)
-    lowering.set(node, out)
+    lowering.append_step(step, node)
+    lowering.set_tensor(node, out)
     return True
 
 
@@ -317,10 +317,10 @@ def adaptive_avg_pool2d(lowering: Lowering, node: Node) -> None:
     height, width = x.sizes[-2] // sizes[-2], x.sizes[-1] // sizes[-1]
     if same(sizes[-1], 1) and same(sizes[-2], 1):
         out = lowering.new_image(sizes)
-        image = lowering.with_inner(x, 1, node).permute((0, 2, 3, 1))
-        target = out.permute((0, 2, 3, 1)).without(1).without(1)
+        image = lowering.with_innermost(x, 1, node).permute((0, 2, 3, 1))
+        target = out.permute((0, 2, 3, 1)).squeeze(1).squeeze(1)
         lowering.emit(Reduce(input=image, output=target, reduction=Reduction.MEAN, kept=1, reduced=2), node)
-        lowering.set(node, out)
+        lowering.set_tensor(node, out)
         return
     _pool(lowering, node, Pooling(window=make_window((height, width), (height, width))))
 

@@ -21,7 +21,7 @@ from rushlight.backends.cpu.plan.tensor import (
     Storage,
     Tensor,
     constant,
-    contiguous,
+    contiguous_strides,
     strides_in_order,
 )
 from rushlight.ir import meta
@@ -35,7 +35,15 @@ _MORE_INSTRUCTIONS = 4
 
 
 class Lowering:
-    """The state of lowering a partition.
+    """The state of lowering a partition: the steps emitted so far, and the tensor of each lowered node.
+
+    The function that lowers a node reads the tensors of its arguments (`tensor`), makes a tensor for the
+    result (`new_tensor`), adds a step that computes the result (`emit`), and records the result
+    (`set_tensor`):
+
+        out = lowering.new_tensor(lowering.sizes(node))
+        lowering.emit(Copy(input=lowering.tensor(node.args[0]), output=out), node)
+        lowering.set_tensor(node, out)
 
     Args:
         options: the options of the partition.
@@ -62,24 +70,27 @@ class Lowering:
 
     # ---- The tensors of nodes ----
 
-    def set(self, node: Node, tensor: Tensor) -> None:
-        """Sets the tensor of a node."""
+    def set_tensor(self, node: Node, tensor: Tensor) -> None:
+        """Records the tensor that holds the result of a node."""
         self._tensors[node] = tensor
         self.aliases.set_views(node, [tensor])
 
-    def set_items(self, node: Node, tensors: Sequence[Tensor]) -> None:
-        """Sets the tensors of an operator with several results."""
+    def set_tensors(self, node: Node, tensors: Sequence[Tensor]) -> None:
+        """Records the tensors that hold the results of an operator with several results, in order."""
         self._tensors[node] = tuple(tensors)
         self.aliases.set_views(node, tensors)
 
-    def items(self, node: Node) -> tuple[Tensor, ...]:
-        """Returns the tensors of an operator with several results, in order."""
+    def tensors(self, node: Node) -> tuple[Tensor, ...]:
+        """Returns the tensors that `set_tensors` recorded for a node."""
         found = self._tensors[node]
         assert isinstance(found, tuple)
         return found
 
     def tensor(self, node: Any) -> Tensor:
-        """Returns the tensor of an argument; a number becomes a constant of one element."""
+        """Returns the tensor of an argument: a node that is lowered already, a constant, or a number.
+
+        A number becomes a constant of one element.
+        """
         if isinstance(node, (int, float)):
             return constant(torch.tensor(float(node)))
         if node in self.constants:
@@ -108,10 +119,10 @@ class Lowering:
 
     # ---- New tensors and steps ----
 
-    def new(
+    def new_tensor(
         self, sizes: Iterable[Size], order: Sequence[int] | None = None, dtype: torch.dtype = torch.float32
     ) -> Tensor:
-        """Allocates memory for a tensor.
+        """Returns a dense tensor in a storage of its own, which no step writes yet.
 
         Args:
             sizes: the sizes of the tensor.
@@ -119,39 +130,42 @@ class Lowering:
             dtype: the dtype of the elements.
         """
         sizes = tuple(sizes)
-        strides = contiguous(sizes) if order is None else strides_in_order(sizes, order)
+        strides = contiguous_strides(sizes) if order is None else strides_in_order(sizes, order)
         storage = Storage(1, dtype)
         for size in sizes:
             storage.numel = storage.numel * size
         return Tensor(storage, sizes, strides)
 
     def new_image(self, sizes: Iterable[Size], dtype: torch.dtype = torch.float32) -> Tensor:
-        """Allocates [n, c, h, w] in channels-last memory."""
-        return self.new(sizes, (0, 2, 3, 1), dtype)
+        """Returns a new tensor [n, c, h, w] in channels-last memory; see `new_tensor`."""
+        return self.new_tensor(sizes, (0, 2, 3, 1), dtype)
 
     def emit(self, operation: Operation[Tensor], node: Node | None, nodes: Iterable[Node] = ()) -> None:
-        """Adds a step that computes `node` and the nodes fused with it.
+        """Adds a step that computes `node` and other nodes.
 
         Args:
             operation: the operation of the step.
             node: the node; None if the step computes no node of its own.
-            nodes: the fused nodes.
+            nodes: the other nodes that the step computes, because their steps were fused into it.
         """
-        self.append(PlanNode(operation, list(nodes)), node)
+        self.append_step(PlanNode(operation, list(nodes)), node)
 
-    def append(self, step: PlanNode, node: Node | None) -> None:
+    def append_step(self, step: PlanNode, node: Node | None) -> None:
         """Adds a step, and records that it computes `node`."""
         if node is not None and node not in step.nodes:
             step.nodes.append(node)
         self.steps.append(step)
         self.aliases.add(step)
 
-    def copy(self, source: Tensor, target: Tensor, node: Node | None) -> None:
+    def emit_copy(self, source: Tensor, target: Tensor, node: Node | None) -> None:
         """Adds a step that copies a tensor to another tensor of the same shape."""
         self.emit(Copy(input=source, output=target), node)
 
-    def widened(self, tensor: Tensor, node: Node) -> Tensor:
-        """Returns the tensor in the dtype in which plans compute: 16-bit floats are converted to float32."""
+    def upcast_float16(self, tensor: Tensor, node: Node) -> Tensor:
+        """Returns a float16 or bfloat16 tensor converted to float32, in which plans compute.
+
+        A tensor of another dtype is returned unchanged.
+        """
         if tensor.dtype not in FLOAT16_TYPES:
             return tensor
         result = replace(tensor, storage=Storage(tensor.storage.numel, torch.float32))
@@ -162,11 +176,11 @@ class Lowering:
         """Returns the tensor in row-major memory, copied if necessary."""
         if tensor.is_contiguous():
             return tensor
-        result = self.new(tensor.sizes, dtype=tensor.dtype)
-        self.copy(tensor, result, node)
+        result = self.new_tensor(tensor.sizes, dtype=tensor.dtype)
+        self.emit_copy(tensor, result, node)
         return result
 
-    def reshaped(self, tensor: Tensor, sizes: Sequence[Size], node: Node) -> Tensor:
+    def reshape(self, tensor: Tensor, sizes: Sequence[Size], node: Node) -> Tensor:
         """Returns the tensor with other sizes: a view if the strides allow it, otherwise a view of a copy.
 
         The copy keeps the memory order of the tensor as far as the view allows.
@@ -176,27 +190,27 @@ class Lowering:
             sizes: the new sizes, with the same number of elements.
             node: the node for which the copy is emitted.
         """
-        view = tensor.reshape(sizes)
+        view = tensor.view(sizes)
         if view is None:
-            copied = self.new(tensor.sizes, tensor.order_for(sizes), tensor.dtype)
-            self.copy(tensor, copied, node)
-            view = copied.reshape(sizes)
+            copied = self.new_tensor(tensor.sizes, tensor.order_for(sizes), tensor.dtype)
+            self.emit_copy(tensor, copied, node)
+            view = copied.view(sizes)
         assert view is not None
         return view
 
-    def with_inner(self, tensor: Tensor, axis: int, node: Node) -> Tensor:
-        """Returns the tensor with dimension `axis` innermost in memory, copied if necessary."""
+    def with_innermost(self, tensor: Tensor, axis: int, node: Node) -> Tensor:
+        """Returns the tensor with the elements along dimension `axis` adjacent, copied if necessary."""
         axis %= tensor.rank
         if same(tensor.strides[axis], 1) or same(tensor.sizes[axis], 1):
             return tensor
         order = [*(i for i in range(tensor.rank) if i != axis), axis]
-        result = self.new(tensor.sizes, order, tensor.dtype)
-        self.copy(tensor, result, node)
+        result = self.new_tensor(tensor.sizes, order, tensor.dtype)
+        self.emit_copy(tensor, result, node)
         return result
 
     # ---- Fusion ----
 
-    def drop(self, step: PlanNode) -> None:
+    def remove_step(self, step: PlanNode) -> None:
         """Removes a step, because another step computes its result or its result is not needed."""
         self.steps.remove(step)
         self.aliases.remove(step)
@@ -216,10 +230,10 @@ class Lowering:
             source: the node whose tensor the step computed before.
             node: the fused node.
         """
-        self.drop(step)
-        self.append(step, node)
+        self.remove_step(step)
+        self.append_step(step, node)
         tensor = self.tensor(source)
-        self.set(node, tensor)
+        self.set_tensor(node, tensor)
 
     def convolution_of(self, source: object, user: Node) -> tuple[PlanNode, Convolution] | None:
         """Returns the convolution whose result only `user` reads, if it has no function in its epilogue."""
@@ -287,8 +301,8 @@ def in_order(lowering: Lowering, tensor: Tensor, order: Sequence[int] | None) ->
         or not any(same(strides[axis], 1) for axis in real)
     ):
         return tensor
-    copied = lowering.new(sizes, order, tensor.dtype)
-    lowering.copy(tensor, copied, None)
+    copied = lowering.new_tensor(sizes, order, tensor.dtype)
+    lowering.emit_copy(tensor, copied, None)
     return copied
 
 
@@ -331,7 +345,7 @@ class ChainBuilder:
             and len(self.operands) + len(chain.inputs) + _MORE_OPERANDS <= MAX_OPERANDS
             and len(self.code) + len(chain.code) + _MORE_INSTRUCTIONS <= MAX_INSTRUCTIONS
         ):
-            lowering.drop(step)
+            lowering.remove_step(step)
             self._nodes += step.nodes
             self._absorbed[tensor.storage] = result = self._merge(chain)
             return result
@@ -379,7 +393,7 @@ class ChainBuilder:
         """
         lowering, node = self._lowering, self._node
         order = result_order(lowering, self.operands)
-        out = lowering.new(self._sizes, order)
+        out = lowering.new_tensor(self._sizes, order)
         inputs = [in_order(lowering, operand, order) for operand in self.operands]
         lowering.emit(Chain(inputs=inputs, output=out, code=self.code), node, self._nodes)
-        lowering.set(node, out)
+        lowering.set_tensor(node, out)

@@ -36,14 +36,14 @@ def rows_of(lowering: Lowering, node: Node, x: Tensor, length: int = 1) -> tuple
         x: the input. Its last dimension is innermost in memory.
         length: the number of dimensions of a row.
     """
-    out = lowering.new(x.sizes, dtype=x.dtype)
+    out = lowering.new_tensor(x.sizes, dtype=x.dtype)
     rows = (*x.sizes[: x.rank - length], product(x.sizes[x.rank - length :]))
     flat = (product(rows[:-1]), rows[-1])
-    view = x.reshape(flat) or x.reshape(rows)
+    view = x.view(flat) or x.view(rows)
     if view is None:
-        view = lowering.contiguous(x, node).reshape(flat)
+        view = lowering.contiguous(x, node).view(flat)
     assert view is not None
-    target = out.reshape(view.sizes)
+    target = out.view(view.sizes)
     assert target is not None
     return Tensor(view.storage, view.sizes, view.strides, view.offset), target
 
@@ -72,7 +72,7 @@ def _normalize(
         The result, with the sizes of the argument.
     """
     source, target = rows_of(
-        lowering, node, lowering.with_inner(lowering.tensor(node.args[0]), -1, node), len(shape)
+        lowering, node, lowering.with_innermost(lowering.tensor(node.args[0]), -1, node), len(shape)
     )
     step = Normalize(
         input=source,
@@ -84,7 +84,7 @@ def _normalize(
         epsilon=eps,
     )
     lowering.emit(step, node)
-    view = target.reshape(lowering.tensor(node.args[0]).sizes)
+    view = target.view(lowering.tensor(node.args[0]).sizes)
     assert view is not None
     return view
 
@@ -92,7 +92,7 @@ def _normalize(
 def layer_norm(lowering: Lowering, node: Node) -> None:
     """Lowers layer norm over the last dimensions."""
     eps = float(argument(node, 4, 1e-5))
-    lowering.set(
+    lowering.set_tensor(
         node, _normalize(lowering, node, node.args[1], argument(node, 2), argument(node, 3), eps, True)
     )
 
@@ -100,14 +100,14 @@ def layer_norm(lowering: Lowering, node: Node) -> None:
 def native_layer_norm(lowering: Lowering, node: Node) -> None:
     """Lowers native_layer_norm; only its first result is used."""
     _, shape, weight, bias, eps = node.args
-    lowering.set_items(node, [_normalize(lowering, node, shape, weight, bias, float(eps), True)])  # type: ignore[arg-type]
+    lowering.set_tensors(node, [_normalize(lowering, node, shape, weight, bias, float(eps), True)])  # type: ignore[arg-type]
 
 
 def rms_norm(lowering: Lowering, node: Node) -> None:
     """Lowers RMS norm; the default epsilon is the machine epsilon of float32."""
     eps = argument(node, 3)
     value = float(torch.finfo(torch.float32).eps if eps is None else eps)
-    lowering.set(node, _normalize(lowering, node, node.args[1], argument(node, 2), None, value, False))
+    lowering.set_tensor(node, _normalize(lowering, node, node.args[1], argument(node, 2), None, value, False))
 
 
 def native_group_norm(lowering: Lowering, node: Node) -> None:
@@ -118,7 +118,7 @@ def native_group_norm(lowering: Lowering, node: Node) -> None:
     """
     source, weight, bias, _, _, _, groups, eps = node.args
     out = _group_norm(lowering, node, source, weight, bias, int(groups), float(eps))  # type: ignore[arg-type]
-    lowering.set_items(node, [out])
+    lowering.set_tensors(node, [out])
 
 
 def instance_norm(lowering: Lowering, node: Node) -> None:
@@ -127,7 +127,7 @@ def instance_norm(lowering: Lowering, node: Node) -> None:
     channels = lowering.tensor(source).sizes[1]
     assert isinstance(channels, int)
     eps = float(argument(node, 7, 1e-5))
-    lowering.set(node, _group_norm(lowering, node, source, weight, bias, channels, eps))
+    lowering.set_tensor(node, _group_norm(lowering, node, source, weight, bias, channels, eps))
 
 
 def _group_norm(
@@ -154,9 +154,9 @@ def _group_norm(
     sizes = x.sizes
     assert isinstance(sizes[1], int)
     row = product((sizes[1] // groups, *sizes[2:]))
-    flat = lowering.reshaped(x, (product((sizes[0], groups)), row), node)
-    out = lowering.new(sizes)
-    target = out.reshape(flat.sizes)
+    flat = lowering.reshape(x, (product((sizes[0], groups)), row), node)
+    out = lowering.new_tensor(sizes)
+    target = out.view(flat.sizes)
     assert target is not None
     lowering.emit(Normalize(input=flat, output=target, length=int(row), epsilon=eps), node)
     shape = (-1, *(1,) * (x.rank - 2))
@@ -179,7 +179,7 @@ def _as_image(x: Tensor) -> Tensor | None:
         if not same(x.strides[inner - 1], x.sizes[inner] * x.strides[inner]):
             return None
     if x.rank == 5:
-        return x.permute((0, 2, 3, 4, 1)).reshape((x.sizes[0], x.sizes[2], product(x.sizes[3:]), x.sizes[1]))
+        return x.permute((0, 2, 3, 4, 1)).view((x.sizes[0], x.sizes[2], product(x.sizes[3:]), x.sizes[1]))
     return x.as_image()
 
 
@@ -198,7 +198,7 @@ def _scale_groups(
     The arguments are those of `_group_norm`. `image` is the input as a view [n, h, w, c].
     """
     x = lowering.tensor(source)
-    scale, shift = (lowering.new((x.sizes[0], x.sizes[1])) for _ in range(2))
+    scale, shift = (lowering.new_tensor((x.sizes[0], x.sizes[1])) for _ in range(2))
     step = GroupNormStatistics(
         input=image,
         weight=_row(lowering, weight),
@@ -212,7 +212,7 @@ def _scale_groups(
     lowering.emit(step, node)
     chain = ChainBuilder(lowering, node, x.sizes)
     while scale.rank < x.rank:
-        scale, shift = scale.with_one(scale.rank), shift.with_one(shift.rank)
+        scale, shift = scale.unsqueeze(scale.rank), shift.unsqueeze(shift.rank)
     # take() could merge the chain that computes the source, but the statistics also read the source.
     scaled = chain.add(BinaryFunction.MUL, chain.operand(x), chain.operand(scale))
     chain.add(BinaryFunction.ADD, scaled, chain.operand(shift))
@@ -225,18 +225,18 @@ def softmax(lowering: Lowering, node: Node) -> None:
     x = lowering.tensor(node.args[0])
     axis = int(node.args[1]) % max(x.rank, 1)  # type: ignore[arg-type]
     order = [*(i for i in range(x.rank) if i != axis), axis]
-    inner = lowering.with_inner(x, axis, node).permute(order)
+    inner = lowering.with_innermost(x, axis, node).permute(order)
     flat = (product(inner.sizes[:-1]), inner.sizes[-1])
-    source = inner.reshape(flat)
+    source = inner.view(flat)
     if source is None:
-        source = lowering.contiguous(inner, node).reshape(flat)
-    out = lowering.new(inner.sizes)
-    target = out.reshape(flat)
+        source = lowering.contiguous(inner, node).view(flat)
+    out = lowering.new_tensor(inner.sizes)
+    target = out.view(flat)
     assert source is not None and target is not None
     is_logarithm = "log_softmax" in str(node.target)
     lowering.emit(Softmax(input=source, output=target, is_logarithm=is_logarithm), node)
     back = [order.index(i) for i in range(x.rank)]
-    lowering.set(node, out.permute(back))
+    lowering.set_tensor(node, out.permute(back))
 
 
 # ---- Checks: each returns the reason why a node is refused, or None ----

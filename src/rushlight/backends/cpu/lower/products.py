@@ -46,10 +46,10 @@ def product_of(
     """
     sizes = (*x.sizes[:-1], weight.shape[0])
     rows = product(x.sizes[:-1])
-    inner = lowering.with_inner(x, x.rank - 1, node)
-    flat = lowering.reshaped(inner, (1, 1, rows, x.sizes[-1]), node)
-    out = lowering.new(sizes)
-    view = out.reshape((1, 1, rows, sizes[-1]))
+    inner = lowering.with_innermost(x, x.rank - 1, node)
+    flat = lowering.reshape(inner, (1, 1, rows, x.sizes[-1]), node)
+    out = lowering.new_tensor(sizes)
+    view = out.view((1, 1, rows, sizes[-1]))
     assert view is not None
     step = Convolution(
         input=flat,
@@ -70,12 +70,12 @@ def _product(
     x = lowering.tensor(source)
     planes = _few_planes(x, weight)
     if planes is None:
-        lowering.set(node, product_of(lowering, node, x, weight, bias))
+        lowering.set_tensor(node, product_of(lowering, node, x, weight, bias))
         return
     out = _product_of_planes(lowering, node, planes, weight, bias)
-    views = out.reshape((x.sizes[0], weight.shape[0], *x.sizes[1:-1]))
+    views = out.view((x.sizes[0], weight.shape[0], *x.sizes[1:-1]))
     assert views is not None
-    lowering.set(node, views.permute((0, *range(2, x.rank), 1)))
+    lowering.set_tensor(node, views.permute((0, *range(2, x.rank), 1)))
 
 
 def _few_planes(x: Tensor, weight: torch.Tensor) -> Tensor | None:
@@ -89,7 +89,7 @@ def _few_planes(x: Tensor, weight: torch.Tensor) -> Tensor | None:
     if max(weight.shape) > _MAX_PLANES or not all(isinstance(size, int) for size in x.sizes):
         return None
     rows = product(x.sizes[1:-1])
-    planes = x.permute((0, x.rank - 1, *range(1, x.rank - 1))).reshape((x.sizes[0], x.sizes[-1], rows))
+    planes = x.permute((0, x.rank - 1, *range(1, x.rank - 1))).view((x.sizes[0], x.sizes[-1], rows))
     if planes is None or not same(planes.strides[-1], 1) or int(rows) < _MIN_PLANE:
         return None
     return planes
@@ -112,7 +112,7 @@ def _product_of_planes(
     """
     sizes = (planes.sizes[0], weight.shape[0], planes.sizes[2])
     matrices = constant(weight.detach()).expand((planes.sizes[0], *weight.shape))
-    out = lowering.new(sizes)
+    out = lowering.new_tensor(sizes)
     lowering.emit(MatMul(a=as_rank_4(matrices), b=as_rank_4(planes), output=as_rank_4(out)), node)
     if bias is None:
         return out
@@ -151,14 +151,14 @@ def matmul(lowering: Lowering, node: Node) -> None:
         return
     a, b = lowering.tensor(node.args[0]), lowering.tensor(node.args[1])
     sizes = lowering.sizes(node)
-    out = lowering.new(sizes)
+    out = lowering.new_tensor(sizes)
     batch = sizes[:-2]
-    a = lowering.with_inner(a, a.rank - 1, node).expand((*batch, *a.sizes[-2:]))
+    a = lowering.with_innermost(a, a.rank - 1, node).expand((*batch, *a.sizes[-2:]))
     b = b.expand((*batch, *b.sizes[-2:]))
     if not same(b.strides[-1], 1) and not same(b.strides[-2], 1):
-        b = lowering.with_inner(b, b.rank - 1, node)
+        b = lowering.with_innermost(b, b.rank - 1, node)
     lowering.emit(MatMul(a=as_rank_4(a), b=as_rank_4(b), output=as_rank_4(out)), node)
-    lowering.set(node, out)
+    lowering.set_tensor(node, out)
 
 
 # ---- Checks: each returns the reason why a node is refused, or None ----

@@ -17,8 +17,8 @@ from rushlight.backends.cpu.lower.lowering import in_order, order_of, result_ord
 from rushlight.backends.cpu.lower.quantized_lowering import (
     INT8_VALUES,
     MOVES,
+    Int8Weight,
     QuantizedLowering,
-    StoredWeight,
 )
 from rushlight.backends.cpu.lower.quantized_pooling import average_pool, max_pool, mean
 from rushlight.backends.cpu.lower.table import ROWS
@@ -82,11 +82,11 @@ def lower_quantized(
     if _lower_dynamic(lowering, node):
         return True
     source = node.args[0] if node.args else None
-    if isinstance(source, Node) and node in lowering.clamped and source in lowering.quant_params:
-        lowering.set_quantized(node, lowering.raw(source), lowering.quant_params[source])
+    if isinstance(source, Node) and node in lowering.fused_clamps and source in lowering.quant_params:
+        lowering.set_quantized(node, lowering.stored_tensor(source), lowering.quant_params[source])
         return True
-    rule = _ROWS.get(node.target if node.target is operator.getitem else aten_op(node.target))
-    return rule is not None and rule(lowering, node)
+    lower = _ROWS.get(node.target if node.target is operator.getitem else aten_op(node.target))
+    return lower is not None and lower(lowering, node)
 
 
 def _quantize(
@@ -99,31 +99,32 @@ def _quantize(
     if isinstance(source, Node) and source in lowering.quant_params or function is not None:
         origin = source if function is None else function.source
         assert isinstance(origin, Node)
-        raw, old = lowering.raw(origin), lowering.quant_params[origin]
+        stored, old = lowering.stored_tensor(origin), lowering.quant_params[origin]
         if function is None and old.same_mapping(params):
-            lowering.set(node, raw)
+            lowering.set_tensor(node, stored)
             return
         table = (
             params.quantize(old.dequantize(INT8_VALUES))
             if function is None
             else function.table(old, params, constants)
         )
-        out = lowering.new(raw.sizes, order_of(lowering, raw), torch.int8)
-        lowering.set(node, lowering.look_up(raw, table, out, node))
+        out = lowering.new_tensor(stored.sizes, order_of(lowering, stored), torch.int8)
+        lowering.set_tensor(node, lowering.emit_lookup(stored, table, out, node))
         return
     x = lowering.tensor(source)
     channels_last = x.rank == 4 and any(is_op(u, *_OVER_IMAGES) for user in node.users for u in user.users)
     order = (0, 2, 3, 1) if channels_last else order_of(lowering, x)
-    out = lowering.new(x.sizes, order, torch.int8)
+    out = lowering.new_tensor(x.sizes, order, torch.int8)
     lowering.emit(Quantize(input=x, output=out, scale=params.scale, range=int8_range(params)), node)
-    lowering.set(node, out)
+    lowering.set_tensor(node, out)
 
 
 def _dequantize(lowering: QuantizedLowering, node: Node) -> None:
     params = dequantize_params(node)
     source = node.args[0]
     assert params is not None and isinstance(source, Node)
-    lowering.set_quantized(node, lowering.signed(lowering.raw(source), node), params.as_int8())
+    stored = lowering.uint8_as_int8(lowering.stored_tensor(source), node)
+    lowering.set_quantized(node, stored, params.as_int8())
 
 
 # ---- Dynamic quantization ----
@@ -138,12 +139,12 @@ def _lower_dynamic(lowering: QuantizedLowering, node: Node) -> bool:
     if is_op(node, *DYNAMIC_DEQUANTIZE):
         found = dynamic_quantization(node)
         assert found is not None
-        lowering.set(node, lowering.tensor(found.source))
-        lowering.dynamic[node] = found.params
+        lowering.set_tensor(node, lowering.tensor(found.source))
+        lowering.dynamic_params[node] = found.params
         return True
-    if isinstance(source, Node) and source in lowering.dynamic and is_op(node, *MOVES):
+    if isinstance(source, Node) and source in lowering.dynamic_params and is_op(node, *MOVES):
         ROWS[aten_op(node.target)].lower(lowering, node)
-        lowering.dynamic[node] = lowering.dynamic[source]
+        lowering.dynamic_params[node] = lowering.dynamic_params[source]
         return True
     return False
 
@@ -160,7 +161,7 @@ def _finish_product(
     lowering: QuantizedLowering,
     node: Node,
     source: Node,
-    weight: StoredWeight,
+    weight: Int8Weight,
     result: Callable[[torch.dtype], tuple[Tensor, Tensor]],
     left: Tensor,
     rows: tuple[Tensor, Tensor] | None,
@@ -195,23 +196,23 @@ def _finish_product(
     )
     lowering.emit(step, node)
     if quantization is None:
-        lowering.set(node, out)
+        lowering.set_tensor(node, out)
         return
-    lowering.set_result(node, out)
+    lowering.set_quantized_result(node, out)
 
 
 def _convolution(lowering: QuantizedLowering, node: Node) -> bool:
     source, weight_node, bias, stride, padding, dilation, _, _, groups = node.args
-    weight = lowering.weight(weight_node)
+    weight = lowering.int8_weight(weight_node)
     if source not in lowering.quant_params or weight is None:
         return False
     assert isinstance(source, Node) and isinstance(groups, int)
-    raw = lowering.raw(source)
+    stored = lowering.stored_tensor(source)
     values = weight.values.unsqueeze(2) if weight.values.dim() == 3 else weight.values
     is_depthwise = groups > 1 and values.shape[1] == 1 and values.shape[0] == groups
     if is_depthwise and lowering.result_quantization(node) is None:
         return False
-    left = lowering.dense_image(raw, node)
+    left = lowering.contiguous_image(stored, node)
     if is_depthwise:
         left = _in_arena(lowering, left, node)
 
@@ -219,14 +220,14 @@ def _convolution(lowering: QuantizedLowering, node: Node) -> bool:
         lowering,
         node,
         source,
-        StoredWeight(values, weight.scales),
+        Int8Weight(values, weight.scales),
         partial(output_of, lowering, node),
         left,
         None,
         bias=_bias(lowering, bias, values.shape[0]),
-        stride=by_axis(stride, raw.rank, 1),
-        padding=by_axis(padding, raw.rank, 0),
-        dilation=by_axis(dilation, raw.rank, 1),
+        stride=by_axis(stride, stored.rank, 1),
+        padding=by_axis(padding, stored.rank, 0),
+        dilation=by_axis(dilation, stored.rank, 1),
         groups=groups,
     )
     return True
@@ -236,8 +237,8 @@ def _in_arena(lowering: QuantizedLowering, image: Tensor, node: Node) -> Tensor:
     """Returns an image that a depthwise convolution can read, copied if necessary."""
     if image.storage.kind is StorageKind.ARENA:
         return image
-    copied = lowering.new(image.sizes, dtype=image.dtype)
-    lowering.copy(image, copied, node)
+    copied = lowering.new_tensor(image.sizes, dtype=image.dtype)
+    lowering.emit_copy(image, copied, node)
     return copied
 
 
@@ -248,14 +249,14 @@ def _batch_norm(lowering: QuantizedLowering, node: Node) -> bool:
     if source not in lowering.quant_params or getter is None:
         return False
     assert isinstance(source, Node)
-    raw, quantization = lowering.raw(source), lowering.result_quantization(getter)
-    if quantization is None or raw.rank not in (3, 4):
+    stored, quantization = lowering.stored_tensor(source), lowering.result_quantization(getter)
+    if quantization is None or stored.rank not in (3, 4):
         return False
     params = lowering.quant_params[source]
     scale, shift = channel_scale(lowering, node)
     out, image = output_of(lowering, getter, torch.int8)
     step = Int8Convolution(
-        input=_in_arena(lowering, lowering.dense_image(raw, node), node),
+        input=_in_arena(lowering, lowering.contiguous_image(stored, node), node),
         output=image,
         weight=torch.ones(len(scale), 1, 1, 1, dtype=torch.int8),
         scales=(scale * params.scale).float(),
@@ -265,9 +266,9 @@ def _batch_norm(lowering: QuantizedLowering, node: Node) -> bool:
         result=quantization.params,
     )
     lowering.emit(step, node)
-    lowering.set_items(node, [out])
+    lowering.set_tensors(node, [out])
     lowering.quant_params[node] = quantization.params
-    lowering.clamped.update(quantization.clamps)
+    lowering.fused_clamps.update(quantization.clamps)
     lowering.steps[-1].nodes += quantization.nodes
     return True
 
@@ -277,40 +278,40 @@ def _linear(lowering: QuantizedLowering, node: Node) -> bool:
     if operands is None:
         return False
     source, weight_node, bias = operands.input, operands.weight, operands.bias
-    weight = lowering.weight(weight_node)
-    if source not in lowering.dynamic and (source not in lowering.quant_params or weight is None):
+    weight = lowering.int8_weight(weight_node)
+    if source not in lowering.dynamic_params and (source not in lowering.quant_params or weight is None):
         return _weight_only_product(lowering, node, source, weight_node, bias)
     if weight is None:
         return _int4_product(lowering, node, source, weight_node, bias)
     if weight.values.dim() != 2:
         return False
-    raw = lowering.raw(source)
+    stored = lowering.stored_tensor(source)
     scales = None
-    if source in lowering.dynamic:
-        left, *scales = lowering.quantized_rows(raw, lowering.dynamic[source], node)
+    if source in lowering.dynamic_params:
+        left, *scales = lowering.quantize_rows(stored, lowering.dynamic_params[source], node)
     else:
-        left = lowering.contiguous(raw, node)
+        left = lowering.contiguous(stored, node)
 
     def result(dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        out = lowering.new(lowering.sizes(node), dtype=dtype)
+        out = lowering.new_tensor(lowering.sizes(node), dtype=dtype)
         return out, _as_image(out)
 
     values = weight.values[:, :, None, None]
     offset = _bias(lowering, bias, values.shape[0])
     pair_of_rows = None if scales is None else (scales[0], scales[1])
-    stored = StoredWeight(values, weight.scales)
-    _finish_product(lowering, node, source, stored, result, _as_image(left), pair_of_rows, bias=offset)
+    int8_matrix = Int8Weight(values, weight.scales)
+    _finish_product(lowering, node, source, int8_matrix, result, _as_image(left), pair_of_rows, bias=offset)
     return True
 
 
 def _weight_only_product(
     lowering: QuantizedLowering, node: Node, source: Node, weight_node: object, bias: object
 ) -> bool:
-    weight = lowering.grouped(weight_node)
+    weight = lowering.grouped_weight(weight_node)
     if weight is None:
         return False
     left = lowering.contiguous(lowering.tensor(source), node)
-    out = lowering.new(lowering.sizes(node))
+    out = lowering.new_tensor(lowering.sizes(node))
     step = WeightOnlyLinear(
         input=_as_image(left),
         output=_as_image(out),
@@ -319,17 +320,18 @@ def _weight_only_product(
         grouped=weight,
     )
     lowering.emit(step, node)
-    lowering.set(node, out)
+    lowering.set_tensor(node, out)
     return True
 
 
 def _int4_product(
     lowering: QuantizedLowering, node: Node, source: Node, weight_node: object, bias: object
 ) -> bool:
-    weight = lowering.grouped(weight_node)
+    weight = lowering.grouped_weight(weight_node)
     assert weight is not None
-    left, scales, zeros = lowering.quantized_rows(lowering.raw(source), lowering.dynamic[source], node)
-    out = lowering.new(lowering.sizes(node))
+    unquantized = lowering.stored_tensor(source)
+    left, scales, zeros = lowering.quantize_rows(unquantized, lowering.dynamic_params[source], node)
+    out = lowering.new_tensor(lowering.sizes(node))
     step = Int4Linear(
         input=_as_image(left),
         row_scale=scales,
@@ -340,26 +342,26 @@ def _int4_product(
         grouped=weight,
     )
     lowering.emit(step, node)
-    lowering.set(node, out)
+    lowering.set_tensor(node, out)
     return True
 
 
 def _as_image(tensor: Tensor) -> Tensor:
     """Returns a row-major tensor [.., columns] as a view [1, 1, rows, columns]."""
-    image = tensor.reshape((1, 1, product(tensor.sizes[:-1]), tensor.sizes[-1]))
+    image = tensor.view((1, 1, product(tensor.sizes[:-1]), tensor.sizes[-1]))
     assert image is not None
     return image
 
 
 def _embedding(lowering: QuantizedLowering, node: Node) -> bool:
-    table = lowering.grouped(node.args[0])
+    table = lowering.grouped_weight(node.args[0])
     if table is None:
         return False
     ids, sizes = lowering.tensor(node.args[1]), lowering.sizes(node)
     rows = product(ids.sizes)
-    flat = lowering.reshaped(ids, (rows,), node)
-    out = lowering.new(sizes)
-    target = out.reshape((rows, sizes[-1]))
+    flat = lowering.reshape(ids, (rows,), node)
+    out = lowering.new_tensor(sizes)
+    target = out.view((rows, sizes[-1]))
     assert target is not None
     step = QuantizedGather(
         table_of_rows=constant(table.stored()),
@@ -372,7 +374,7 @@ def _embedding(lowering: QuantizedLowering, node: Node) -> bool:
         group=table.group,
     )
     lowering.emit(step, node)
-    lowering.set(node, out)
+    lowering.set_tensor(node, out)
     return True
 
 
@@ -389,7 +391,7 @@ def _sum(lowering: QuantizedLowering, node: Node) -> bool:
     assert isinstance(a, Node) and isinstance(b, Node)
     sizes = lowering.sizes(node)
     params = [lowering.quant_params[a], lowering.quant_params[b]]
-    raws = [lowering.raw(a), lowering.raw(b)]
+    inputs = [lowering.stored_tensor(a), lowering.stored_tensor(b)]
     if (
         is_op(node, aten.add.Tensor)
         and a is not b
@@ -403,9 +405,9 @@ def _sum(lowering: QuantizedLowering, node: Node) -> bool:
         factors = [params[0].scale * params[1].scale / out_params.scale, 0.0]
     elif is_op(node, aten.sub.Tensor):
         factors[1] = -factors[1]
-    operands = [raw.expand(sizes) for raw in raws]
+    operands = [tensor.expand(sizes) for tensor in inputs]
     order = result_order(lowering, operands)
-    out = lowering.new(sizes, order, torch.int8)
+    out = lowering.new_tensor(sizes, order, torch.int8)
     first, second = (in_order(lowering, operand, order) for operand in operands)
     step = Int8Binary(
         a=first,
@@ -419,7 +421,8 @@ def _sum(lowering: QuantizedLowering, node: Node) -> bool:
         b_factor=factors[1],
     )
     lowering.emit(step, node)
-    return lowering.set_result(node, out)
+    lowering.set_quantized_result(node, out)
+    return True
 
 
 def _add_to(lowering: QuantizedLowering, node: Node, source: Node, other: Node) -> bool:
@@ -428,9 +431,9 @@ def _add_to(lowering: QuantizedLowering, node: Node, source: Node, other: Node) 
     Returns:
         Whether this was possible.
     """
-    found = lowering.int8_product_of(source, node)
+    found = lowering.int8_convolution_of(source, node)
     quantization = lowering.result_quantization(node)
-    x, y = lowering.raw(source), lowering.raw(other)
+    x, y = lowering.stored_tensor(source), lowering.stored_tensor(other)
     if (
         found is None
         or quantization is None
@@ -447,9 +450,10 @@ def _add_to(lowering: QuantizedLowering, node: Node, source: Node, other: Node) 
     out = product_of_int8.output
     product_of_int8.sum = ResidualSum(other_params.zero_point, factors, quantization.params)
     product_of_int8.residual = replace(out, storage=y.storage, offset=y.offset + out.offset - x.offset)
-    lowering.drop(step)
-    lowering.append(step, node)
-    return lowering.set_result(node, x)
+    lowering.remove_step(step)
+    lowering.append_step(step, node)
+    lowering.set_quantized_result(node, x)
+    return True
 
 
 def _has_sizes(tensor: Tensor, sizes: tuple[Size, ...]) -> bool:
@@ -468,21 +472,21 @@ def _cat(lowering: QuantizedLowering, node: Node) -> bool:
         out_params = params[0]
     else:
         out_params = quantization.params
-    raws = [lowering.raw(source) for source in sources]
+    inputs = [lowering.stored_tensor(source) for source in sources]
     sizes = lowering.sizes(node)
-    if any(raw.rank != len(sizes) for raw in raws):
+    if any(tensor.rank != len(sizes) for tensor in inputs):
         return False
     axis = int(argument(node, 1, 0)) % len(sizes)
-    largest = max(raws, key=lambda raw: lowering.symbols.upper(product(raw.sizes)))
-    out = lowering.new(sizes, order_of(lowering, largest), torch.int8)
+    largest = max(inputs, key=lambda tensor: lowering.symbols.upper(product(tensor.sizes)))
+    out = lowering.new_tensor(sizes, order_of(lowering, largest), torch.int8)
     at: Size = 0
-    for raw, old in zip(raws, params, strict=True):
-        part = out.narrow(axis, at, raw.sizes[axis])
-        lowering.requantized(raw, old, out_params, part, node)
-        at = at + raw.sizes[axis]
+    for tensor, old in zip(inputs, params, strict=True):
+        part = out.narrow(axis, at, tensor.sizes[axis])
+        lowering.emit_requantize(tensor, old, out_params, part, node)
+        at = at + tensor.sizes[axis]
     lowering.set_quantized(node, out, out_params)
     if quantization is not None:
-        lowering.clamped.update(quantization.clamps)
+        lowering.fused_clamps.update(quantization.clamps)
     return True
 
 
@@ -492,7 +496,7 @@ def _move(lowering: QuantizedLowering, node: Node) -> bool:
         return False
     assert isinstance(source, Node)
     op = node.target if node.target is operator.getitem else aten_op(node.target)
-    with lowering.int8_kept():
+    with lowering.without_dequantization():
         ROWS[op].lower(lowering, node)
     lowering.quant_params[node] = lowering.quant_params[source]
     return True

@@ -39,7 +39,7 @@ SCHEMES = {
 
 
 @dataclass(frozen=True)
-class StoredWeight:
+class Int8Weight:
     """An int8 weight with one scale for each output.
 
     Attributes:
@@ -73,47 +73,55 @@ class QuantizedLowering(Lowering):
     Args:
         options: the options of the partition.
         constants: the values of the constants that steps or outputs read.
-        known: all constants of the partition, including weights before they are dequantized.
+        all_constants: all constants of the partition, including weights before they are dequantized.
 
     Attributes:
         quant_params: the quantization parameters of nodes whose float32 results are stored as int8.
-        dynamic: the parameters of nodes that are quantized at run time and that only products read. The
+        dynamic_params: the parameters of nodes that are quantized at run time and that only GEMMs read. The
             tensors of these nodes are the float32 tensors before quantization.
-        clamped: the clamps that are already fused into a step.
+        fused_clamps: the clamps that are already fused into a step.
     """
 
     def __init__(
-        self, options: Options, constants: Mapping[Node, torch.Tensor], known: Constants | None = None
+        self, options: Options, constants: Mapping[Node, torch.Tensor], all_constants: Constants | None = None
     ) -> None:
         super().__init__(options, constants)
         self.quant_params: dict[Node, QuantParams] = {}
-        self.dynamic: dict[Node, DynamicParams] = {}
-        self.clamped: set[Node] = set()
-        self._known = known
+        self.dynamic_params: dict[Node, DynamicParams] = {}
+        self.fused_clamps: set[Node] = set()
+        self._all_constants = all_constants
         self._keeps_int8 = False
         self._dequantized: dict[tuple[Tensor, QuantParams], Tensor] = {}
-        self._rows: dict[tuple[Tensor, DynamicParams], tuple[Tensor, Tensor, Tensor]] = {}
-        self._signed: dict[Tensor, Tensor] = {}
-        self._entries_by_data: dict[bytes, Tensor] = {}
+        self._quantized_rows: dict[tuple[Tensor, DynamicParams], tuple[Tensor, Tensor, Tensor]] = {}
+        self._int8_of_uint8: dict[Tensor, Tensor] = {}
+        self._lookup_tables: dict[bytes, Tensor] = {}
 
     # ---- The tensors of nodes ----
 
     def tensor(self, node: object) -> Tensor:
         """Returns the float32 tensor of a node.
 
-        An int8 tensor is dequantized at the first call, except in the context of `int8_kept`.
+        If the tensor is stored as int8, the first call emits the step that dequantizes it, except in the
+        context of `without_dequantization`.
         """
         if self._keeps_int8 or not isinstance(node, Node) or node not in self.quant_params:
             return super().tensor(node)
         return self._dequantize(super().tensor(node), self.quant_params[node], node)
 
-    def raw(self, node: Node) -> Tensor:
-        """Returns the tensor of a node as it is stored: int8 if the node has quantization parameters."""
+    def stored_tensor(self, node: Node) -> Tensor:
+        """Returns the tensor of a node as it is stored: int8 if the node has quantization parameters.
+
+        Unlike `tensor`, it never emits a step that dequantizes.
+        """
         return super().tensor(node)
 
     @contextmanager
-    def int8_kept(self) -> Iterator[None]:
-        """Returns a context in which `tensor` returns the same as `raw`."""
+    def without_dequantization(self) -> Iterator[None]:
+        """Returns a context in which `tensor` does not dequantize: it returns the stored tensor.
+
+        Operators that only move elements (views, permutations) use it: their lowering for float32 tensors
+        also works on int8 tensors.
+        """
         self._keeps_int8 = True
         try:
             yield
@@ -122,31 +130,39 @@ class QuantizedLowering(Lowering):
 
     def set_quantized(self, node: Node, tensor: Tensor, params: QuantParams) -> None:
         """Sets the int8 tensor of a node and its quantization parameters."""
-        self.set(node, tensor)
+        self.set_tensor(node, tensor)
         self.quant_params[node] = params
 
-    def set_result(self, node: Node, out: Tensor) -> bool:
-        """Sets the tensor of a node to `out`, the quantized result of the latest step; returns True."""
+    def set_quantized_result(self, node: Node, out: Tensor) -> None:
+        """Sets the tensor of a node to `out`, the int8 result of the latest step.
+
+        The latest step then also computes the clamps and the quantize node that `result_quantization` finds.
+        """
         quantization = self.result_quantization(node)
         assert quantization is not None
         self.set_quantized(node, out, quantization.params)
-        self.clamped.update(quantization.clamps)
+        self.fused_clamps.update(quantization.clamps)
         self.steps[-1].nodes += quantization.nodes
-        return True
 
-    def dense_image(self, raw: Tensor, node: Node) -> Tensor:
-        """Returns a batch of images or rows as [n, h, w, c] in row-major memory, copied if necessary."""
-        return self.contiguous(raw.as_image(), node)
+    def contiguous_image(self, tensor: Tensor, node: Node) -> Tensor:
+        """Returns images [n, c, h, w] or rows [n, c, w] as [n, h, w, c] in row-major memory.
+
+        The images are copied if necessary.
+        """
+        return self.contiguous(tensor.as_image(), node)
 
     def sole_writer(self, source: object, user: Node, allows_views: bool = False) -> PlanNode | None:
         """Returns the step that may be fused with `user`; None if the step's result is int8."""
-        if isinstance(source, Node) and (source in self.quant_params or source in self.dynamic):
+        if isinstance(source, Node) and (source in self.quant_params or source in self.dynamic_params):
             return None
         step = super().sole_writer(source, user, allows_views)
         return None if step is None or step.output.dtype is torch.int8 else step
 
-    def int8_product_of(self, source: Node, user: Node) -> tuple[PlanNode, Int8Convolution] | None:
-        """Returns the product whose int8 result only `user` reads, if an addition can be fused into it."""
+    def int8_convolution_of(self, source: Node, user: Node) -> tuple[PlanNode, Int8Convolution] | None:
+        """Returns the int8 convolution or GEMM whose result only `user` reads, if it can also add a residual.
+
+        Depthwise convolutions cannot add a residual.
+        """
         step = super().sole_writer(source, user)
         product = None if step is None else step.of(Int8Convolution)
         if step is None or product is None or product.is_depthwise or product.sum is not None:
@@ -156,64 +172,88 @@ class QuantizedLowering(Lowering):
     def _dequantize(self, tensor: Tensor, params: QuantParams, node: Node) -> Tensor:
         key = (tensor, params)
         if key not in self._dequantized:
-            out = self.new(tensor.sizes, order_of(self, tensor))
+            out = self.new_tensor(tensor.sizes, order_of(self, tensor))
             self.emit(_dequantize(tensor, params, out), node)
             self._dequantized[key] = out
         return self._dequantized[key]
 
     def dequantize_into(self, out: Tensor, node: Node) -> Dequantize[Tensor]:
         """Returns the operation that dequantizes the tensor of a node into `out`."""
-        return _dequantize(self.raw(node), self.quant_params[node], out)
+        return _dequantize(self.stored_tensor(node), self.quant_params[node], out)
 
     # ---- Steps ----
 
-    def look_up(self, tensor: Tensor, table: torch.Tensor, out: Tensor, node: Node) -> Tensor:
+    def emit_lookup(self, tensor: Tensor, table: torch.Tensor, out: Tensor, node: Node) -> Tensor:
         """Emits a step that writes table[value + 128] into `out` for each value of `tensor`.
+
+        Args:
+            tensor: the int8 input.
+            table: the results for the inputs -128 to 127, int8 or uint8 [256].
+            out: the output, with the sizes of the input.
+            node: the node that the step computes.
 
         Returns:
             `out`.
         """
         by_bits = torch.cat([table[128:], table[:128]]).contiguous()
         data = by_bits.numpy().tobytes()
-        entries = self._entries_by_data.setdefault(data, constant(by_bits))
+        entries = self._lookup_tables.setdefault(data, constant(by_bits))
         self.emit(Int8Lookup(input=tensor, entries=entries, output=out), node)
         return out
 
-    def signed(self, tensor: Tensor, node: Node) -> Tensor:
-        """Returns a uint8 tensor minus 128, as int8."""
+    def uint8_as_int8(self, tensor: Tensor, node: Node) -> Tensor:
+        """Returns a uint8 tensor minus 128, as int8. An int8 tensor is returned unchanged."""
         if tensor.dtype is torch.int8:
             return tensor
-        if tensor not in self._signed:
-            out = self.new(tensor.sizes, order_of(self, tensor), torch.int8)
-            self._signed[tensor] = self.look_up(tensor, _FLIPPED, out, node)
-        return self._signed[tensor]
+        if tensor not in self._int8_of_uint8:
+            out = self.new_tensor(tensor.sizes, order_of(self, tensor), torch.int8)
+            self._int8_of_uint8[tensor] = self.emit_lookup(tensor, _FLIPPED, out, node)
+        return self._int8_of_uint8[tensor]
 
-    def unsigned(self, tensor: Tensor, node: Node) -> Tensor:
+    def int8_as_uint8(self, tensor: Tensor, node: Node) -> Tensor:
         """Returns an int8 tensor plus 128, as uint8."""
-        out = self.new(tensor.sizes, order_of(self, tensor), torch.uint8)
-        return self.look_up(tensor, _FLIPPED, out, node)
+        out = self.new_tensor(tensor.sizes, order_of(self, tensor), torch.uint8)
+        return self.emit_lookup(tensor, _FLIPPED, out, node)
 
-    def requantized(
+    def emit_requantize(
         self, tensor: Tensor, old: QuantParams, new: QuantParams, out: Tensor, node: Node
     ) -> None:
-        """Converts a tensor with the parameters `old` to the parameters `new`, into `out`."""
-        if old.same_mapping(new) and new.quant_min <= old.quant_min and old.quant_max <= new.quant_max:
-            self.copy(tensor, out, node)
-        else:
-            self.look_up(tensor, new.quantize(old.dequantize(INT8_VALUES)), out, node)
+        """Emits a step that converts an int8 tensor with the parameters `old` to the parameters `new`.
 
-    def quantized_rows(
+        Args:
+            tensor: the input.
+            old: the quantization parameters of the input.
+            new: the quantization parameters of the output.
+            out: the output, with the sizes of the input.
+            node: the node that the step computes.
+        """
+        if old.same_mapping(new) and new.quant_min <= old.quant_min and old.quant_max <= new.quant_max:
+            self.emit_copy(tensor, out, node)
+        else:
+            self.emit_lookup(tensor, new.quantize(old.dequantize(INT8_VALUES)), out, node)
+
+    def quantize_rows(
         self, tensor: Tensor, dynamic: DynamicParams, node: Node
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Quantizes a tensor [.., k] dynamically; returns int8 [rows, k], scales and zero points."""
+        """Emits a step that quantizes a tensor with parameters that it computes from the values at run time.
+
+        Args:
+            tensor: the float32 input [..., k].
+            dynamic: the rule for the parameters.
+            node: the node that the step computes.
+
+        Returns:
+            The int8 rows [rows, k], and the scales (float32) and zero points (int32): one for each row if the
+            scheme is per token, otherwise one for the whole tensor.
+        """
         rows: tuple[Size, Size] = (product(tensor.sizes[:-1]), tensor.sizes[-1])
-        flat = self.contiguous(tensor, node).reshape(rows)
+        flat = self.contiguous(tensor, node).view(rows)
         assert flat is not None
         key = (flat, dynamic)
-        if key not in self._rows:
-            out = self.new(rows, dtype=torch.int8)
+        if key not in self._quantized_rows:
+            out = self.new_tensor(rows, dtype=torch.int8)
             count: Size = rows[0] if dynamic.scheme is DynamicScheme.PER_TOKEN else 1
-            scales, zeros = self.new((count,)), self.new((count,), dtype=torch.int32)
+            scales, zeros = self.new_tensor((count,)), self.new_tensor((count,), dtype=torch.int32)
             step = DynamicQuantize(
                 input=flat,
                 output=out,
@@ -225,18 +265,18 @@ class QuantizedLowering(Lowering):
                 epsilon=dynamic.eps,
             )
             self.emit(step, node)
-            self._rows[key] = (out, scales, zeros)
-        return self._rows[key]
+            self._quantized_rows[key] = (out, scales, zeros)
+        return self._quantized_rows[key]
 
     # ---- Properties of the graph ----
 
-    def weight(self, node: object) -> StoredWeight | None:
-        """Returns the int8 weight that a node dequantizes, if it has one scale for each output."""
-        return None if self._known is None else stored_weight(node, self._known)
+    def int8_weight(self, node: object) -> Int8Weight | None:
+        """Returns the int8 weight that a node dequantizes; see `int8_weight`."""
+        return None if self._all_constants is None else int8_weight(node, self._all_constants)
 
-    def grouped(self, node: object) -> GroupedWeight | None:
-        """Returns the int8 or int4 matrix that a node dequantizes."""
-        return None if self._known is None else grouped_weight(node, self._known)
+    def grouped_weight(self, node: object) -> GroupedWeight | None:
+        """Returns the int8 or int4 matrix that a node dequantizes; see `grouped_weight`."""
+        return None if self._all_constants is None else grouped_weight(node, self._all_constants)
 
     def result_quantization(self, node: Node) -> ResultQuantization | None:
         """Returns the quantization of a node's result if it is only clamped and moved before, else None."""
@@ -288,22 +328,22 @@ MOVES = (
 """Operators with one tensor argument that only move its elements."""
 
 
-def stored_weight(node: object, constants: Constants) -> StoredWeight | None:
+def int8_weight(node: object, constants: Constants) -> Int8Weight | None:
     """Returns the int8 weight that a node dequantizes.
 
-    The result is None if zero points are not 0, or scales are neither per tensor nor per output.
+    The result is None if zero points are not 0, or if the scales are neither per tensor nor per output.
     """
     weight = quantized_weight(node, constants.value) if constants.is_constant(node) else None
     if weight is None or weight.zero_points is not None or weight.group_size or weight.axis not in (None, 0):
         return None
     values = constants.value(weight.source)
     assert values is not None
-    return StoredWeight(values, weight.channel_scales(values.shape[0]))
+    return Int8Weight(values, weight.channel_scales(values.shape[0]))
 
 
 def grouped_weight(node: object, constants: Constants) -> GroupedWeight | None:
     """Returns the int8 or int4 matrix that a node dequantizes; None if zero points are not 0."""
-    stored = stored_weight(node, constants)
+    stored = int8_weight(node, constants)
     if stored is not None:
         return GroupedWeight(stored.values, stored.scales[:, None], 8) if stored.values.dim() == 2 else None
     weight = quantized_weight(node, constants.value) if constants.is_constant(node) else None

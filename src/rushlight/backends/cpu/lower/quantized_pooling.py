@@ -37,7 +37,7 @@ def mean(lowering: QuantizedLowering, node: Node) -> bool:
     found = _averages(lowering, node)
     if found is None or node.kwargs.get("dtype") is not None:
         return False
-    rank = lowering.raw(found[0]).rank
+    rank = lowering.stored_tensor(found[0]).rank
     given = argument(node, 1)
     axes = sorted({axis % rank for axis in ([given] if isinstance(given, int) else given or range(rank))})
     return _mean_over(lowering, node, found, axes)
@@ -47,21 +47,21 @@ def _mean_over(
     lowering: QuantizedLowering, node: Node, found: tuple[Node, QuantParams, QuantParams], axes: list[int]
 ) -> bool:
     source, old, new = found
-    raw = lowering.raw(source)
-    count = product(raw.sizes[axis] for axis in axes)
+    stored = lowering.stored_tensor(source)
+    count = product(stored.sizes[axis] for axis in axes)
     if lowering.symbols.upper(count) > _MAX_AVERAGED:
         return False
-    kept = [axis for axis in range(raw.rank) if axis not in axes]
-    inner = next((a for a in kept if same(raw.strides[a], 1) and not same(raw.sizes[a], 1)), None)
+    kept = [axis for axis in range(stored.rank) if axis not in axes]
+    inner = next((a for a in kept if same(stored.strides[a], 1) and not same(stored.sizes[a], 1)), None)
     outer = [axis for axis in kept if axis != inner]
     last = [] if inner is None else [inner]
-    columns = product(raw.sizes[axis] for axis in last)
-    rows = product(raw.sizes[axis] for axis in outer)
-    left = lowering.contiguous(raw.permute([*outer, *axes, *last]), node).reshape((rows, count, columns))
-    sizes = [1 if axis in axes else raw.sizes[axis] for axis in range(raw.rank)]
-    out = lowering.new(sizes, [*outer, *axes, *last], torch.int8)
-    flat = out.permute([*outer, *axes, *last]).reshape((rows, columns))
-    result = out.reshape(lowering.sizes(node))
+    columns = product(stored.sizes[axis] for axis in last)
+    rows = product(stored.sizes[axis] for axis in outer)
+    left = lowering.contiguous(stored.permute([*outer, *axes, *last]), node).view((rows, count, columns))
+    sizes = [1 if axis in axes else stored.sizes[axis] for axis in range(stored.rank)]
+    out = lowering.new_tensor(sizes, [*outer, *axes, *last], torch.int8)
+    flat = out.permute([*outer, *axes, *last]).view((rows, columns))
+    result = out.view(lowering.sizes(node))
     assert left is not None and flat is not None and result is not None
     step = Int8Mean(
         input=left,
@@ -71,7 +71,8 @@ def _mean_over(
         factor=old.scale / new.scale,
     )
     lowering.emit(step, node)
-    return lowering.set_result(node, result)
+    lowering.set_quantized_result(node, result)
+    return True
 
 
 def _is_large(pooling: Pooling) -> bool:
@@ -85,19 +86,19 @@ def average_pool(lowering: QuantizedLowering, node: Node) -> bool:
     if found is None:
         return False
     source, old, new = found
-    raw, sizes = lowering.raw(source), lowering.sizes(node)
+    stored, sizes = lowering.stored_tensor(source), lowering.sizes(node)
     if is_op(node, aten.avg_pool2d.default):
         pooling = average_pooling(node)
     elif same(sizes[-1], 1) and same(sizes[-2], 1):
-        return _mean_over(lowering, node, found, [raw.rank - 2, raw.rank - 1])
+        return _mean_over(lowering, node, found, [stored.rank - 2, stored.rank - 1])
     else:
-        height, width = raw.sizes[-2] // sizes[-2], raw.sizes[-1] // sizes[-1]
+        height, width = stored.sizes[-2] // sizes[-2], stored.sizes[-1] // sizes[-1]
         pooling = Pooling(window=make_window((height, width), (height, width)))
     if _is_large(pooling):
         return False
     out = lowering.new_image(sizes, torch.int8)
     step = Int8Pool2d(
-        input=lowering.dense_image(raw, node),
+        input=lowering.contiguous_image(stored, node),
         output=out.permute((0, 2, 3, 1)),
         pooling=pooling,
         input_zero_point=old.zero_point,
@@ -105,7 +106,8 @@ def average_pool(lowering: QuantizedLowering, node: Node) -> bool:
         factor=old.scale / new.scale,
     )
     lowering.emit(step, node)
-    return lowering.set_result(node, out)
+    lowering.set_quantized_result(node, out)
+    return True
 
 
 def max_pool(lowering: QuantizedLowering, node: Node) -> bool:
@@ -118,7 +120,7 @@ def max_pool(lowering: QuantizedLowering, node: Node) -> bool:
     has_items = is_op(node, aten.max_pool2d_with_indices.default)
     getter = next((user for user in node.users if user.args[1] == 0), node) if has_items else node
     out = lowering.new_image(lowering.sizes(getter), torch.int8)
-    image = lowering.dense_image(lowering.raw(source), node)
+    image = lowering.contiguous_image(lowering.stored_tensor(source), node)
     step = Int8Pool2d(
         input=image,
         output=out.permute((0, 2, 3, 1)),
@@ -128,7 +130,7 @@ def max_pool(lowering: QuantizedLowering, node: Node) -> bool:
     )
     lowering.emit(step, node)
     if has_items:
-        lowering.set_items(node, [out])
+        lowering.set_tensors(node, [out])
         lowering.quant_params[node] = params
     else:
         lowering.set_quantized(node, out, params)

@@ -81,7 +81,7 @@ def recurrent(lowering: Lowering, node: Node) -> None:
     steps, batch = x.sizes[:2]
     hidden = parameters[1].shape[1]
     count = int(layers) * directions
-    last = [lowering.new((count, batch, hidden)) for _ in range(1 if is_gru else 2)]
+    last = [lowering.new_tensor((count, batch, hidden)) for _ in range(1 if is_gru else 2)]
     for index in range(count):
         if index % directions == 0:
             inputs = x
@@ -92,11 +92,11 @@ def recurrent(lowering: Lowering, node: Node) -> None:
         out = x.narrow(2, index % directions * hidden, hidden)
         ends = [tensor.select(0, index) for tensor in last]
         _direction(lowering, node, layer, inputs, begin, out, ends, index % directions == 1)
-    lowering.set_items(node, [x.permute((1, 0, 2)) if batch_first else x, *last])
+    lowering.set_tensors(node, [x.permute((1, 0, 2)) if batch_first else x, *last])
 
 
 def _new_output(lowering: Lowering, steps: Size, batch: Size, width: int, batch_first: bool) -> Tensor:
-    return lowering.new((steps, batch, width), (1, 0, 2) if batch_first else None)
+    return lowering.new_tensor((steps, batch, width), (1, 0, 2) if batch_first else None)
 
 
 def _start(lowering: Lowering, node: Any) -> Tensor | None:
@@ -106,7 +106,7 @@ def _start(lowering: Lowering, node: Any) -> Tensor | None:
     start = lowering.tensor(node)
     if start.storage.data is not None and not start.storage.data.any():
         return None
-    return lowering.with_inner(start, -1, node)
+    return lowering.with_innermost(start, -1, node)
 
 
 def _direction(

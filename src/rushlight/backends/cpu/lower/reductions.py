@@ -46,12 +46,12 @@ def reduce(lowering: Lowering, node: Node) -> None:
     x = lowering.tensor(node.args[0])
     out = _reduced(lowering, node, x, REDUCTIONS[aten_op(node.target)])  # type: ignore[index]
     value = tensors_of(node)[0]
-    result = out.reshape(tuple(lowering.symbols.register(size) for size in value.shape))
+    result = out.view(tuple(lowering.symbols.register(size) for size in value.shape))
     assert result is not None
     if operation(node) in (aten.max.dim, aten.min.dim):
-        lowering.set_items(node, [result])
+        lowering.set_tensors(node, [result])
     else:
-        lowering.set(node, result)
+        lowering.set_tensor(node, result)
 
 
 def _axes(node: Node, rank: int) -> set[int]:
@@ -79,11 +79,11 @@ def _reduced(lowering: Lowering, node: Node, x: Tensor, reduction: Reduction) ->
     outer = [axis for axis in kept if axis != inner]
     sizes = [1 if axis in axes else x.sizes[axis] for axis in range(x.rank)]
     order = [*outer, *sorted(axes), *([] if inner is None else [inner])]
-    out = lowering.new(sizes, order)
+    out = lowering.new_tensor(sizes, order)
     source = x.permute(order)
     target = _at_index_0(out, [*outer, *([] if inner is None else [inner])])
     if inner is None:
-        source, target = source.with_one(source.rank), target.with_one(target.rank)
+        source, target = source.unsqueeze(source.rank), target.unsqueeze(target.rank)
     step = Reduce(
         input=source,
         output=target,
@@ -112,13 +112,13 @@ def variance(lowering: Lowering, node: Node) -> None:
     chain.finish()
     results = []
     for value, tensor in zip(tensors_of(node), (lowering.tensor(node), mean), strict=False):
-        result = tensor.reshape(tuple(lowering.symbols.register(size) for size in value.shape))
+        result = tensor.view(tuple(lowering.symbols.register(size) for size in value.shape))
         assert result is not None
         results.append(result)
     if is_op(node, aten.var_mean.correction):
-        lowering.set_items(node, results)
+        lowering.set_tensors(node, results)
     else:
-        lowering.set(node, results[0])
+        lowering.set_tensor(node, results[0])
 
 
 def _divisor(node: Node) -> float:
@@ -142,10 +142,10 @@ def _at_index_0(tensor: Tensor, axes: list[int]) -> Tensor:
 def cumulative_sum(lowering: Lowering, node: Node) -> None:
     """Lowers a cumulative sum."""
     x = lowering.tensor(node.args[0])
-    out = lowering.new(x.sizes)
+    out = lowering.new_tensor(x.sizes)
     axis = int(node.args[1]) % x.rank  # type: ignore[arg-type]
     lowering.emit(CumulativeSum(input=x, output=out, axis=axis), node)
-    lowering.set(node, out)
+    lowering.set_tensor(node, out)
 
 
 # ---- Checks: each returns the reason why a node is refused, or None ----

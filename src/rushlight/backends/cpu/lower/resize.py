@@ -61,7 +61,7 @@ def resize(lowering: Lowering, node: Node) -> None:
         scale_w=scale_w,
     )
     lowering.emit(step, node)
-    lowering.set(node, out)
+    lowering.set_tensor(node, out)
 
 
 def _factor_in_use(node: Node, before: int, after: int, factor: float | None) -> float | None:

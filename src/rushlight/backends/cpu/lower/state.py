@@ -50,8 +50,8 @@ def _target(lowering: Lowering, node: Node) -> Tensor:
             return tensor
         if _becomes(node, lowering.new_states.get(tensor.storage)):
             return replace(tensor, version=tensor.version + 1)
-    result = lowering.new(tensor.sizes, dtype=tensor.dtype)
-    lowering.copy(tensor, result, node)
+    result = lowering.new_tensor(tensor.sizes, dtype=tensor.dtype)
+    lowering.emit_copy(tensor, result, node)
     return result
 
 
@@ -112,7 +112,7 @@ def _scatter(
     sizes = (*target.sizes[:axis], places.sizes[0], *target.sizes[axis + 1 :])
     step = Scatter(source=values.expand(sizes), indices=places, output=target, axis=axis, adds=adds)
     lowering.emit(step, node)
-    lowering.set(node, target)
+    lowering.set_tensor(node, target)
 
 
 def slice_scatter(lowering: Lowering, node: Node) -> None:
@@ -122,8 +122,8 @@ def slice_scatter(lowering: Lowering, node: Node) -> None:
     axis = int(argument(node, 2, 0)) % target.rank
     start = start_of(lowering, argument(node, 3), target.sizes[axis])
     step = argument(node, 5) or 1
-    lowering.copy(values, target.narrow(axis, start, values.sizes[axis], int(step)), node)
-    lowering.set(node, target)
+    lowering.emit_copy(values, target.narrow(axis, start, values.sizes[axis], int(step)), node)
+    lowering.set_tensor(node, target)
 
 
 def select_scatter(lowering: Lowering, node: Node) -> None:
@@ -131,13 +131,13 @@ def select_scatter(lowering: Lowering, node: Node) -> None:
     values = lowering.tensor(node.args[1])
     target = _target(lowering, node)
     axis, index = int(node.args[2]) % target.rank, int(node.args[3])  # type: ignore[arg-type]
-    lowering.copy(values, target.select(axis, index if index >= 0 else target.sizes[axis] + index), node)
-    lowering.set(node, target)
+    lowering.emit_copy(values, target.select(axis, index if index >= 0 else target.sizes[axis] + index), node)
+    lowering.set_tensor(node, target)
 
 
 def copy(lowering: Lowering, node: Node) -> None:
     """Lowers `copy`: its result is the source, broadcast to the sizes of the target."""
-    lowering.set(node, lowering.tensor(node.args[1]).expand(lowering.sizes(node)))
+    lowering.set_tensor(node, lowering.tensor(node.args[1]).expand(lowering.sizes(node)))
 
 
 # ---- Checks: each returns the reason why a node is refused, or None ----

@@ -105,10 +105,10 @@ def transposed_convolution(
     """
     sizes = lowering.sizes(node)
     rows, columns = (1, sizes[2]) if len(sizes) == 3 else (sizes[2], sizes[3])
-    whole = lowering.new((sizes[0], rows, _round_up(columns, stride[1]), sizes[1]))
+    whole = lowering.new_tensor((sizes[0], rows, _round_up(columns, stride[1]), sizes[1]))
     transpose_images(lowering, node, [image], whole, weight, bias, stride, padding, groups)
     result = whole.narrow(2, 0, columns).permute((0, 3, 1, 2))
-    lowering.set(node, result.without(2) if len(sizes) == 3 else result)
+    lowering.set_tensor(node, result.squeeze(2) if len(sizes) == 3 else result)
 
 
 def transposed_volume_convolution(
@@ -138,7 +138,7 @@ def transposed_volume_convolution(
     """
     n, outputs, depth, rows, columns = lowering.sizes(node)
     per_phase, width = -(-depth // stride[0]), _round_up(columns, stride[2])
-    whole = lowering.new((n, per_phase * stride[0], rows, width, outputs))
+    whole = lowering.new_tensor((n, per_phase * stride[0], rows, width, outputs))
     parts = phases(weight.shape[2], stride[0], padding[0])
     before = max(-part.first for part in parts)
     after = max(0, *(per_phase + part.first + part.taps - 1 - x.sizes[2] for part in parts))
@@ -147,9 +147,7 @@ def transposed_volume_convolution(
         by_tap = [frames.narrow(2, before + part.first + tap, per_phase) for tap in range(part.taps)]
         taps = taps_of(weight.float(), 2, part.begin, part, stride[0], padding[0])
         joined_taps = taps.permute(2, 0, 1, 3, 4).flatten(0, 1)
-        output = whole.narrow(1, part.begin, per_phase, stride[0]).reshape(
-            (n * per_phase, rows, width, outputs)
-        )
+        output = whole.narrow(1, part.begin, per_phase, stride[0]).view((n * per_phase, rows, width, outputs))
         assert output is not None
         transpose_images(
             lowering,
@@ -162,7 +160,7 @@ def transposed_volume_convolution(
             padding[1:],
             1,
         )
-    lowering.set(node, whole.narrow(1, 0, depth).narrow(3, 0, columns).permute((0, 4, 1, 2, 3)))
+    lowering.set_tensor(node, whole.narrow(1, 0, depth).narrow(3, 0, columns).permute((0, 4, 1, 2, 3)))
 
 
 def padded_frames(lowering: Lowering, x: Tensor, before: int, after: int, node: Node) -> Tensor:
@@ -170,12 +168,12 @@ def padded_frames(lowering: Lowering, x: Tensor, before: int, after: int, node: 
     if before == 0 and after == 0:
         return x
     n, c, d, h, w = x.sizes
-    out = lowering.new((n, c, d + before + after, h, w), (0, 2, 3, 4, 1), x.dtype)
+    out = lowering.new_tensor((n, c, d + before + after, h, w), (0, 2, 3, 4, 1), x.dtype)
     for start, count in ((0, before), (d + before, after)):
         if count:
             edge = out.narrow(2, start, count)
-            lowering.copy(constant(torch.zeros((), dtype=x.dtype)).expand(edge.sizes), edge, node)
-    lowering.copy(x, out.narrow(2, before, d), node)
+            lowering.emit_copy(constant(torch.zeros((), dtype=x.dtype)).expand(edge.sizes), edge, node)
+    lowering.emit_copy(x, out.narrow(2, before, d), node)
     return out
 
 
@@ -221,7 +219,7 @@ def transpose_images(
         for x in across:
             row_taps = taps_of(grouped, 2, y.begin, y, stride[0], padding[0])
             parts = [taps_of(row_taps, 3, r, x, stride[1], padding[1]) for r in range(x.begin, x.end)]
-            side_by_side = lines.reshape((count, lines.sizes[1], per_line, stride[1] * outputs))
+            side_by_side = lines.view((count, lines.sizes[1], per_line, stride[1] * outputs))
             assert side_by_side is not None
             out = side_by_side.narrow(3, x.begin * outputs, len(parts) * outputs)
             step = Convolution(

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from rushlight.backends.cpu.lower.quantized_lowering import MOVES, grouped_weight, stored_weight
+from rushlight.backends.cpu.lower.quantized_lowering import MOVES, grouped_weight, int8_weight
 from rushlight.backends.cpu.plan.int8 import INT4_BLOCK
 from rushlight.ir import meta
 from rushlight.ir.constants import Constants
@@ -90,7 +90,7 @@ def _is_product(node: Node, source: Node, constants: Constants) -> bool:
         )
     if parts.input is not source:
         return False
-    weight = stored_weight(parts.weight, constants)
+    weight = int8_weight(parts.weight, constants)
     if weight is not None:
         return weight.values.dim() == 2
     grouped = grouped_weight(parts.weight, constants)

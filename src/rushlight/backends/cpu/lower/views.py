@@ -25,13 +25,13 @@ assert dim_order_ops  # the import registers the operators of torch.ops.dim_orde
 
 def view(lowering: Lowering, node: Node) -> None:
     """Lowers a change of the shape to a strided view, or to a copy if no strides express the view."""
-    lowering.set(node, lowering.reshaped(lowering.tensor(node.args[0]), lowering.sizes(node), node))
+    lowering.set_tensor(node, lowering.reshape(lowering.tensor(node.args[0]), lowering.sizes(node), node))
 
 
 def permute(lowering: Lowering, node: Node) -> None:
     """Lowers permute to a strided view."""
     order: Any = node.args[1]
-    lowering.set(node, lowering.tensor(node.args[0]).permute(order))
+    lowering.set_tensor(node, lowering.tensor(node.args[0]).permute(order))
 
 
 def transpose(lowering: Lowering, node: Node) -> None:
@@ -40,20 +40,20 @@ def transpose(lowering: Lowering, node: Node) -> None:
     order = list(range(x.rank))
     a, b = int(node.args[1]) % x.rank, int(node.args[2]) % x.rank  # type: ignore[arg-type]
     order[a], order[b] = order[b], order[a]
-    lowering.set(node, x.permute(order))
+    lowering.set_tensor(node, x.permute(order))
 
 
 def t(lowering: Lowering, node: Node) -> None:
     """Lowers the transpose of a matrix (or of a tensor of fewer dimensions) to a strided view."""
     x = lowering.tensor(node.args[0])
-    lowering.set(node, x.permute(range(x.rank - 1, -1, -1)))
+    lowering.set_tensor(node, x.permute(range(x.rank - 1, -1, -1)))
 
 
 def squeeze(lowering: Lowering, node: Node) -> None:
     """Lowers the insertion or removal of dimensions of one element to a strided view."""
-    view = lowering.tensor(node.args[0]).reshape(lowering.sizes(node))
+    view = lowering.tensor(node.args[0]).view(lowering.sizes(node))
     assert view is not None
-    lowering.set(node, view)
+    lowering.set_tensor(node, view)
 
 
 def full(lowering: Lowering, node: Node) -> None:
@@ -61,12 +61,12 @@ def full(lowering: Lowering, node: Node) -> None:
     fake = meta.get_tensor(node)
     assert fake is not None
     value = node.args[1]
-    lowering.set(node, constant(torch.tensor(value, dtype=fake.dtype)).expand(lowering.sizes(node)))
+    lowering.set_tensor(node, constant(torch.tensor(value, dtype=fake.dtype)).expand(lowering.sizes(node)))
 
 
 def expand(lowering: Lowering, node: Node) -> None:
     """Lowers a broadcast to a view with strides of 0."""
-    lowering.set(node, lowering.tensor(node.args[0]).expand(lowering.sizes(node)))
+    lowering.set_tensor(node, lowering.tensor(node.args[0]).expand(lowering.sizes(node)))
 
 
 def start_of(lowering: Lowering, start: Any, size: Size) -> Size:
@@ -96,14 +96,14 @@ def slice_(lowering: Lowering, node: Node) -> None:
     axis = int(argument(node, 1, 0)) % x.rank
     start = start_of(lowering, argument(node, 2), x.sizes[axis])
     step = argument(node, 4) or 1
-    lowering.set(node, x.narrow(axis, start, lowering.sizes(node)[axis], int(step)))
+    lowering.set_tensor(node, x.narrow(axis, start, lowering.sizes(node)[axis], int(step)))
 
 
 def select(lowering: Lowering, node: Node) -> None:
     """Lowers the selection of one index to a strided view without that dimension."""
     x = lowering.tensor(node.args[0])
     axis, index = int(node.args[1]) % x.rank, int(node.args[2])  # type: ignore[arg-type]
-    lowering.set(node, x.select(axis, index if index >= 0 else x.sizes[axis] + index))
+    lowering.set_tensor(node, x.select(axis, index if index >= 0 else x.sizes[axis] + index))
 
 
 def split(lowering: Lowering, node: Node) -> None:
@@ -112,7 +112,7 @@ def split(lowering: Lowering, node: Node) -> None:
     is_unbind = "unbind" in str(node.target)
     axis = int(argument(node, 1 if is_unbind else 2, 0)) % x.rank
     if is_unbind:
-        lowering.set_items(node, [x.select(axis, i) for i in range(x.sizes[axis])])
+        lowering.set_tensors(node, [x.select(axis, i) for i in range(x.sizes[axis])])
         return
     lengths: Any = node.args[1]
     if isinstance(lengths, int):
@@ -122,19 +122,19 @@ def split(lowering: Lowering, node: Node) -> None:
     for length in lengths:
         items.append(x.narrow(axis, at, length))
         at += length
-    lowering.set_items(node, items)
+    lowering.set_tensors(node, items)
 
 
 def getitem(lowering: Lowering, node: Node) -> None:
     """Lowers getitem to the selected result of an operator with several results."""
     source, index = node.args
     assert isinstance(source, Node) and isinstance(index, int)
-    lowering.set(node, lowering.items(source)[index])
+    lowering.set_tensor(node, lowering.tensors(source)[index])
 
 
 def same_elements(lowering: Lowering, node: Node) -> None:
     """Lowers an operator whose result equals its input; both nodes have the same tensor."""
-    lowering.set(node, lowering.tensor(node.args[0]))
+    lowering.set_tensor(node, lowering.tensor(node.args[0]))
 
 
 def convert(lowering: Lowering, node: Node) -> None:
@@ -162,14 +162,14 @@ def cat(lowering: Lowering, node: Node) -> None:
         same(x.strides[1], 1) and not same(x.sizes[1], 1) for x in tensors if x.rank == len(sizes)
     )
     order = (0, *range(2, len(sizes)), 1) if channels_last else None
-    out = lowering.new(sizes, order, tensors[0].dtype)
+    out = lowering.new_tensor(sizes, order, tensors[0].dtype)
     at: Size = 0
     for x in tensors:
         if x.rank != len(sizes):
             continue  # an empty tensor of one dimension
-        lowering.copy(x, out.narrow(axis, at, x.sizes[axis]), node)
+        lowering.emit_copy(x, out.narrow(axis, at, x.sizes[axis]), node)
         at = at + x.sizes[axis]
-    lowering.set(node, out)
+    lowering.set_tensor(node, out)
 
 
 def roll(lowering: Lowering, node: Node) -> None:
@@ -180,7 +180,7 @@ def roll(lowering: Lowering, node: Node) -> None:
     by_axis: dict[int, int] = {}
     for shift, axis in zip(shifts, axes, strict=True):
         by_axis[axis % x.rank] = by_axis.get(axis % x.rank, 0) + shift
-    out = lowering.new(x.sizes, dtype=x.dtype)
+    out = lowering.new_tensor(x.sizes, dtype=x.dtype)
     pieces = [(x, out)]
     for axis, shift in by_axis.items():
         size = x.sizes[axis]
@@ -195,8 +195,8 @@ def roll(lowering: Lowering, node: Node) -> None:
                 )
             ]
     for source, target in pieces:
-        lowering.copy(source, target, node)
-    lowering.set(node, out)
+        lowering.emit_copy(source, target, node)
+    lowering.set_tensor(node, out)
 
 
 def constant_pad_nd(lowering: Lowering, node: Node) -> None:
@@ -211,19 +211,19 @@ def constant_pad_nd(lowering: Lowering, node: Node) -> None:
             axis, first = x.rank - 1 - i, max(-before, 0)
             x = x.narrow(axis, first, x.sizes[axis] - first - max(-after, 0))
     if all(pad <= 0 for pad in pads):
-        lowering.set(node, x)
+        lowering.set_tensor(node, x)
         return
     sizes = lowering.sizes(node)
     is_image = x.rank == 4 and same(x.strides[1], 1) and not same(x.sizes[1], 1)
-    out = lowering.new_image(sizes, x.dtype) if is_image else lowering.new(sizes, dtype=x.dtype)
+    out = lowering.new_image(sizes, x.dtype) if is_image else lowering.new_tensor(sizes, dtype=x.dtype)
     value = constant(torch.tensor(argument(node, 2, 0) or 0, dtype=x.dtype))
-    lowering.copy(value.expand(sizes), out, node)
+    lowering.emit_copy(value.expand(sizes), out, node)
     inside = out
     for i in range(len(pads) // 2):
         axis = x.rank - 1 - i
         inside = inside.narrow(axis, max(pads[2 * i], 0), x.sizes[axis])
-    lowering.copy(x, inside, node)
-    lowering.set(node, out)
+    lowering.emit_copy(x, inside, node)
+    lowering.set_tensor(node, out)
 
 
 # ---- Checks: each returns the reason why a node is refused, or None ----

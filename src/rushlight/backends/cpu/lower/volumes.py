@@ -43,20 +43,20 @@ def triple(value: Any) -> Triple:
 
 
 def _channels_last(lowering: Lowering, x: Tensor, node: Node) -> Tensor:
-    return lowering.with_inner(x, 1, node).permute(_LAST)
+    return lowering.with_innermost(x, 1, node).permute(_LAST)
 
 
 def _frames(lowering: Lowering, x: Tensor, node: Node) -> Tensor:
     """Returns a volume as images [n * d, h, w, c]."""
     last = _channels_last(lowering, x, node)
-    return lowering.reshaped(last, (product(last.sizes[:2]), *last.sizes[2:]), node)
+    return lowering.reshape(last, (product(last.sizes[:2]), *last.sizes[2:]), node)
 
 
 def _columns(lowering: Lowering, x: Tensor, node: Node) -> Tensor:
     """Returns a volume as images [n, d, h * w, c]."""
     last = _channels_last(lowering, x, node)
     n, d, h, w, c = last.sizes
-    return lowering.reshaped(last, (n, d, product((h, w)), c), node)
+    return lowering.reshape(last, (n, d, product((h, w)), c), node)
 
 
 @dataclass(frozen=True)
@@ -162,8 +162,8 @@ def convolve_volume(lowering: Lowering, node: Node) -> None:
             lambda volumes: _sources(lowering, volumes, node),
         )
         return
-    out = lowering.new(lowering.sizes(node), _LAST)
-    lowering.set(node, out)
+    out = lowering.new_tensor(lowering.sizes(node), _LAST)
+    lowering.set_tensor(node, out)
     if convolution.is_along_depth:
         convolution.along_depth(_columns(lowering, x, node), _columns(lowering, out, node))
         return
@@ -192,11 +192,11 @@ def _sources(lowering: Lowering, volumes: list[Tensor], node: Node) -> list[Tens
     """Returns volumes of one shape as images with consecutive channels, either as views or as one copy."""
     n, c, d, h, w = volumes[0].sizes
     if same(n, 1) and len(volumes) <= MAX_SOURCES and isinstance(c, int) and c >= MIN_PIECE:
-        volumes = [lowering.with_inner(volume, 1, node) for volume in volumes]
-        return [volume.permute(_LAST).without(0) for volume in volumes]
-    joined = lowering.new((n, c * len(volumes), d, h, w), _LAST, volumes[0].dtype)
+        volumes = [lowering.with_innermost(volume, 1, node) for volume in volumes]
+        return [volume.permute(_LAST).squeeze(0) for volume in volumes]
+    joined = lowering.new_tensor((n, c * len(volumes), d, h, w), _LAST, volumes[0].dtype)
     for i, volume in enumerate(volumes):
-        lowering.copy(volume, joined.narrow(1, i * c, c), node)
+        lowering.emit_copy(volume, joined.narrow(1, i * c, c), node)
     return [_frames(lowering, joined, node)]
 
 
@@ -206,7 +206,7 @@ def _sum_groups(lowering: Lowering, volumes: list[Tensor], convolution: _VolumeC
     chain = ChainBuilder(lowering, node, sizes)
     total: int | None = None
     for i, volume in enumerate(volumes):
-        part = lowering.new(sizes, _LAST)
+        part = lowering.new_tensor(sizes, _LAST)
         frames, images = (_frames(lowering, tensor, node) for tensor in (volume, part))
         convolution.of_frames([frames], images, convolution.weight[:, :, i], None if i else convolution.bias)
         operand = chain.operand(part)
@@ -229,12 +229,12 @@ def _pool(
 
     windows = (kernel, stride, padding, dilation)
     if any(item[1:] != (fill, fill) for item, fill in zip(windows, (1, 1, 0, 1), strict=True)):
-        flat = lowering.new((*sizes[:2], x.sizes[2], *sizes[3:]), _LAST)
+        flat = lowering.new_tensor((*sizes[:2], x.sizes[2], *sizes[3:]), _LAST)
         by_axis = [(item[1], item[2]) for item in windows]
         pool(_frames(lowering, x, node), _frames(lowering, flat, node), by_axis)
         x = flat
     if any(item[0] != fill for item, fill in zip(windows, (1, 1, 0, 1), strict=True)):
-        out = lowering.new(sizes, _LAST)
+        out = lowering.new_tensor(sizes, _LAST)
         by_axis = [(item[0], fill) for item, fill in zip(windows, (1, 1, 0, 1), strict=True)]
         pool(_columns(lowering, x, node), _columns(lowering, out, node), by_axis)
         x = out
@@ -249,7 +249,7 @@ def max_pool3d_with_indices(lowering: Lowering, node: Node) -> None:
         triple(argument(node, 3, 0)),
         triple(argument(node, 4, 1)),
     )
-    lowering.set_items(node, [_pool(lowering, node, kernel, options, is_maximum=True)])
+    lowering.set_tensors(node, [_pool(lowering, node, kernel, options, is_maximum=True)])
 
 
 def avg_pool3d(lowering: Lowering, node: Node) -> None:
@@ -261,7 +261,7 @@ def avg_pool3d(lowering: Lowering, node: Node) -> None:
     kernel = triple(node.args[1])
     options = (triple(argument(node, 2) or kernel), triple(argument(node, 3, 0)), (1, 1, 1))
     counts = bool(argument(node, 5, True))
-    lowering.set(node, _pool(lowering, node, kernel, options, counts_padding=counts))
+    lowering.set_tensor(node, _pool(lowering, node, kernel, options, counts_padding=counts))
 
 
 # ---- Checks: each returns the reason why a node is refused, or None ----

@@ -38,7 +38,7 @@ def unfold(lowering: Lowering, node: Node) -> None:
     axis, _, step = (int(item) for item in node.args[1:4])  # type: ignore[arg-type]
     axis %= x.rank
     strides = [stride * step if i == axis else stride for i, stride in enumerate(x.strides)]
-    lowering.set(node, replace(x, sizes=lowering.sizes(node), strides=(*strides, x.strides[axis])))
+    lowering.set_tensor(node, replace(x, sizes=lowering.sizes(node), strides=(*strides, x.strides[axis])))
 
 
 def im2col(lowering: Lowering, node: Node) -> None:
@@ -60,7 +60,7 @@ def im2col(lowering: Lowering, node: Node) -> None:
         ),
     )
     sizes = (x.sizes[0], product((x.sizes[1], *kernel)), product(counts))
-    lowering.set(node, lowering.reshaped(windows, sizes, node))
+    lowering.set_tensor(node, lowering.reshape(windows, sizes, node))
 
 
 def _zero_padded(lowering: Lowering, x: Tensor, padding: list[int], node: Node) -> Tensor:
@@ -68,18 +68,18 @@ def _zero_padded(lowering: Lowering, x: Tensor, padding: list[int], node: Node) 
         return x
     sizes = (*x.sizes[:2], *(size + 2 * pad for size, pad in zip(x.sizes[2:], padding, strict=True)))
     out = _like(lowering, x, sizes)
-    lowering.copy(constant(torch.zeros((), dtype=x.dtype)).expand(sizes), out, node)
+    lowering.emit_copy(constant(torch.zeros((), dtype=x.dtype)).expand(sizes), out, node)
     inside = out
     for axis, pad in enumerate(padding, 2):
         inside = inside.narrow(axis, pad, x.sizes[axis])
-    lowering.copy(x, inside, node)
+    lowering.emit_copy(x, inside, node)
     return out
 
 
 def _like(lowering: Lowering, x: Tensor, sizes: tuple[Any, ...]) -> Tensor:
     """Returns a new tensor with the dtype of `x`; it is channels last if `x` is."""
     is_image = x.rank == 4 and same(x.strides[1], 1) and not same(x.sizes[1], 1)
-    return lowering.new_image(sizes, x.dtype) if is_image else lowering.new(sizes, dtype=x.dtype)
+    return lowering.new_image(sizes, x.dtype) if is_image else lowering.new_tensor(sizes, dtype=x.dtype)
 
 
 def pad_with_elements(lowering: Lowering, node: Node) -> None:
@@ -93,16 +93,16 @@ def pad_with_elements(lowering: Lowering, node: Node) -> None:
             continue
         size = x.sizes[axis]
         out = _like(lowering, x, tuple(n + before + after if a == axis else n for a, n in enumerate(x.sizes)))
-        lowering.copy(x, out.narrow(axis, before, size), node)
+        lowering.emit_copy(x, out.narrow(axis, before, size), node)
         # For each side: the first line of padding, the number of lines, and the line that the first repeats.
         for at, count, source in ((0, before, before), (before + size, after, size - 2)):
             for line in range(count if reflects else 0):
-                lowering.copy(x.narrow(axis, source - line, 1), out.narrow(axis, at + line, 1), node)
+                lowering.emit_copy(x.narrow(axis, source - line, 1), out.narrow(axis, at + line, 1), node)
             if count > 0 and not reflects:
                 edge, target = x.narrow(axis, 0 if at == 0 else size - 1, 1), out.narrow(axis, at, count)
-                lowering.copy(edge.expand(target.sizes), target, node)
+                lowering.emit_copy(edge.expand(target.sizes), target, node)
         x = out
-    lowering.set(node, x)
+    lowering.set_tensor(node, x)
 
 
 # ---- Checks: each returns the reason why a node is refused, or None ----

@@ -269,7 +269,7 @@ class _Norm:
         if steps is None or not all(lowering.aliases.may_run_later(step) for step in steps):
             return False
         for step in steps:
-            lowering.drop(step)
+            lowering.remove_step(step)
         order = [*(i for i in range(tensor.rank) if i != axis), axis]
         source, target = rows_of(lowering, node, tensor.permute(order))
         fused = Normalize(
@@ -281,9 +281,9 @@ class _Norm:
             divides_by_norm=self.divides_by_norm,
         )
         lowering.emit(fused, node, _nodes_of(steps))
-        out = target.reshape([tensor.sizes[i] for i in order])
+        out = target.view([tensor.sizes[i] for i in order])
         assert out is not None
-        lowering.set(node, out.permute([order.index(i) for i in range(tensor.rank)]))
+        lowering.set_tensor(node, out.permute([order.index(i) for i in range(tensor.rank)]))
         return True
 
     def _steps(self, node: Node) -> list[PlanNode] | None:

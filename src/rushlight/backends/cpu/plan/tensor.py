@@ -103,18 +103,18 @@ class Tensor:
     def select(self, axis: int, index: Size) -> Tensor:
         """Returns a view of one index of a dimension, without that dimension."""
         narrowed = self.narrow(axis, index, 1)
-        return narrowed.without(axis)
+        return narrowed.squeeze(axis)
 
-    def without(self, axis: int) -> Tensor:
-        """Removes a dimension of one element."""
+    def squeeze(self, axis: int) -> Tensor:
+        """Returns a view without dimension `axis`, which has one element."""
         return replace(
             self,
             sizes=self.sizes[:axis] + self.sizes[axis + 1 :],
             strides=self.strides[:axis] + self.strides[axis + 1 :],
         )
 
-    def with_one(self, axis: int) -> Tensor:
-        """Adds a dimension of one element before `axis`."""
+    def unsqueeze(self, axis: int) -> Tensor:
+        """Returns a view with a new dimension of one element before dimension `axis`."""
         return replace(
             self,
             sizes=(*self.sizes[:axis], 1, *self.sizes[axis:]),
@@ -123,11 +123,11 @@ class Tensor:
 
     def as_image(self) -> Tensor:
         """Returns images [n, c, h, w], or rows [n, c, w] as images of height 1, as a view [n, h, w, c]."""
-        images = self.with_one(2) if self.rank == 3 else self
+        images = self.unsqueeze(2) if self.rank == 3 else self
         return images.permute((0, 2, 3, 1))
 
     def expand(self, sizes: Sequence[Size]) -> Tensor:
-        """Broadcasts to `sizes`."""
+        """Returns a view that is broadcast to `sizes`: it repeats elements, as in PyTorch."""
         missing = len(sizes) - self.rank
         strides: list[Size] = [0] * missing
         for have, want, stride in zip(self.sizes, sizes[missing:], self.strides, strict=True):
@@ -160,18 +160,19 @@ class Tensor:
 
     def is_contiguous(self) -> bool:
         """Returns whether the view is contiguous in row-major order."""
+        expected = contiguous_strides(self.sizes)
         return all(
-            same(size, 1) or same(stride, expected)
-            for size, stride, expected in zip(self.sizes, self.strides, contiguous(self.sizes), strict=True)
+            same(size, 1) or same(stride, dense)
+            for size, stride, dense in zip(self.sizes, self.strides, expected, strict=True)
         )
 
-    def reshape(self, sizes: Sequence[Size]) -> Tensor | None:
+    def view(self, sizes: Sequence[Size]) -> Tensor | None:
         """Returns a view with another shape and the same order of elements.
 
-        The result is None if no strides express this view.
+        The result is None if no strides express this view; `Lowering.reshape` then makes a copy.
         """
         if any(same(size, 0) for size in sizes):
-            return replace(self, sizes=tuple(sizes), strides=contiguous(sizes))
+            return replace(self, sizes=tuple(sizes), strides=contiguous_strides(sizes))
         chunks: list[tuple[Size, Size]] = []  # (elements, stride), outermost first
         for size, stride in zip(self.sizes, self.strides, strict=True):
             if same(size, 1):
@@ -237,7 +238,7 @@ def _divides(a: Size, b: Size) -> bool:
     return bool(denominator == 1)
 
 
-def contiguous(sizes: Sequence[Size]) -> tuple[Size, ...]:
+def contiguous_strides(sizes: Sequence[Size]) -> tuple[Size, ...]:
     """Returns the strides of a dense row-major tensor."""
     strides: list[Size] = []
     step: Size = 1
@@ -274,4 +275,4 @@ def stored_constant(data: torch.Tensor, dtype: torch.dtype | None = None) -> Ten
     if dtype in FLOAT16_TYPES and bool(data.abs().max() <= torch.finfo(dtype).max if data.numel() else True):
         data = data.to(dtype)
     storage = Storage(data.numel(), data.dtype, StorageKind.CONSTANT, data=data)
-    return Tensor(storage, tuple(data.shape), contiguous(tuple(data.shape)))
+    return Tensor(storage, tuple(data.shape), contiguous_strides(tuple(data.shape)))
