@@ -33,16 +33,8 @@ def form_parts(
         the node whose result it selects.
     """
     nodes = list(graph.nodes)
-    chosen = _supported(nodes, supported, groups)
-    groups = [group for group in groups if chosen.issuperset(group)]
-    rank = _ranks(nodes, chosen, _leaders(groups))
-    # No ranks exist if a group cannot be one partition: a path leaves the group and enters it again.
-    while rank is None:
-        others = [group for group in groups if not _is_left_and_entered(nodes, group)]
-        # Two groups may have such a path only together: it leaves and enters the first one through the second
-        # one. Then the last group is ignored.
-        groups = others if len(others) < len(groups) else groups[:-1]
-        rank = _ranks(nodes, chosen, _leaders(groups))
+    chosen = _supported_nodes(nodes, supported, groups)
+    rank = _ranks_with_groups(nodes, chosen, [group for group in groups if chosen.issuperset(group)])
     parts: dict[int, list[Node]] = {}
     for node in nodes:
         if node in chosen:
@@ -50,7 +42,7 @@ def form_parts(
     return [parts[level] for level in sorted(parts)]
 
 
-def joined(groups: Iterable[Sequence[Node]]) -> list[list[Node]]:
+def merge_overlapping(groups: Iterable[Sequence[Node]]) -> list[list[Node]]:
     """Merges groups that have common nodes."""
     group_of: dict[Node, list[Node]] = {}
     for group in groups:
@@ -60,8 +52,30 @@ def joined(groups: Iterable[Sequence[Node]]) -> list[list[Node]]:
     return list({id(group): group for group in group_of.values()}.values())
 
 
+def _ranks_with_groups(
+    nodes: Sequence[Node], chosen: set[Node], groups: list[Sequence[Node]]
+) -> dict[Node, int]:
+    """Returns the rank of every node, with one rank for all nodes of a group.
+
+    No such ranks exist if a path leaves a group and enters it again: the group cannot be one partition, and
+    is ignored. If there are still no ranks, two groups have such a path together: it leaves and enters the
+    first one through the second one. Then the last group is ignored.
+
+    Args:
+        nodes: the nodes in graph order.
+        chosen: the supported nodes.
+        groups: groups of supported nodes. No node is in two groups.
+    """
+    rank = _ranks(nodes, chosen, _leaders(groups))
+    while rank is None:
+        others = [group for group in groups if not _is_left_and_entered(nodes, group)]
+        groups = others if len(others) < len(groups) else groups[:-1]
+        rank = _ranks(nodes, chosen, _leaders(groups))
+    return rank
+
+
 def _leaders(groups: Iterable[Sequence[Node]]) -> dict[Node, Node]:
-    """Returns the first node of its group for each node of a group."""
+    """Returns the leader of the group, its first node, for each node of a group."""
     return {node: group[0] for group in groups for node in group}
 
 
@@ -110,7 +124,7 @@ def _is_left_and_entered(nodes: Sequence[Node], group: Sequence[Node]) -> bool:
     return False
 
 
-def _supported(
+def _supported_nodes(
     nodes: Sequence[Node], supported: Callable[[Node], bool], groups: Iterable[Sequence[Node]]
 ) -> set[Node]:
     """Returns the nodes that can be in partitions; the arguments are those of `form_parts`."""

@@ -10,10 +10,12 @@ from torch.fx import GraphModule
 
 from rushlight.delegate.backend import CompileSpec, PreprocessResult, find_backend
 from rushlight.delegate.constants import ConstantFiles
+from rushlight.delegate.insert_calls import insert_delegate_calls
 from rushlight.delegate.lowered import LoweredBackendModule, Writer
 from rushlight.delegate.named_data import kept_in_file
+from rushlight.delegate.part import GraphParts, Part
 from rushlight.delegate.partitioner import Partitioner
-from rushlight.delegate.split import Cut, Part, cut_program, splice
+from rushlight.delegate.split import split_program
 from rushlight.ir import meta
 from rushlight.ir.errors import CompileError
 from rushlight.ir.facts import MethodProgram, facts_of
@@ -94,7 +96,7 @@ def lower_methods(
         AssertionError: a partitioner changed more than tags, or returned no tags.
     """
     results = dict(spec.method_to_edge_program)
-    cuts: dict[str, list[Cut]] = {}
+    graphs: dict[str, list[GraphParts]] = {}
     tagged: dict[str, MethodProgram] = {}
     shared = shared_state(results)
     for method, partitioner in spec.method_to_partitioner.items():
@@ -114,45 +116,50 @@ def lower_methods(
             tagged[method] = program
         if not partitioner.changes_graph and _fingerprint(program.graph_module) != before:
             raise AssertionError(f"The partitioner {partitioner} should not modify the graph module")
-        cuts[method] = cut_program(program, partition.partition_tags)
-    for backend_id in _backends(cuts):
+        graphs[method] = split_program(program, partition.partition_tags)
+    for backend_id in _backends(graphs):
         with working(f"lower to {backend_id}"):
-            _preprocess(backend_id, cuts, writer)
+            _preprocess(backend_id, graphs, writer)
     for method, program in tagged.items():
         handles = (meta.get_debug_handle(node) for node in program.graph.nodes)
         handle = max((h for h in handles if isinstance(h, int)), default=0) + 1
-        for cut in cuts[method]:
-            handle = splice(cut, handle)
-            for node in cut.module.graph.nodes:
+        for graph_parts in graphs[method]:
+            handle = insert_delegate_calls(graph_parts, handle)
+            for node in graph_parts.module.graph.nodes:
                 meta.clear_delegation_tag(node)
         results[method] = rebuild_program(program, program.graph_module)
     return results
 
 
-def _parts(cuts: list[Cut], backend_id: str) -> list[Part]:
-    return [part for cut in cuts for part in cut.parts.values() if part.spec.backend_id == backend_id]
+def _parts(graphs: list[GraphParts], backend_id: str) -> list[Part]:
+    """Returns the partitions of one backend in the graphs of a method."""
+    return [part for graph in graphs for part in graph.parts.values() if part.spec.backend_id == backend_id]
 
 
-def _backends(cuts: dict[str, list[Cut]]) -> list[str]:
+def _backends(graphs: dict[str, list[GraphParts]]) -> list[str]:
+    """Returns the names of the backends of all partitions, each once."""
     names = [
-        part.spec.backend_id for method in cuts.values() for cut in method for part in cut.parts.values()
+        part.spec.backend_id
+        for method in graphs.values()
+        for graph in method
+        for part in graph.parts.values()
     ]
     return list(dict.fromkeys(names))
 
 
-def _preprocess(backend_id: str, cuts: dict[str, list[Cut]], writer: Writer | None) -> None:
+def _preprocess(backend_id: str, graphs: dict[str, list[GraphParts]], writer: Writer | None) -> None:
     """Lowers the partitions of one backend, with one call of the backend for all methods.
 
     Args:
         backend_id: the name of the backend.
-        cuts: the partitions of each method. Their `lowered` is set.
+        graphs: the graphs of each method and their partitions. Their `lowered` is set.
         writer: makes a program file of a lowered module.
 
     Raises:
         CompileError: the backend returned another number of results.
     """
     backend = find_backend(backend_id)
-    parts_of = {method: parts for method, items in cuts.items() if (parts := _parts(items, backend_id))}
+    parts_of = {method: parts for method, items in graphs.items() if (parts := _parts(items, backend_id))}
     programs: dict[str, list[ExportedProgram]] = {}
     specs: dict[str, list[list[CompileSpec]]] = {}
     for method, parts in parts_of.items():

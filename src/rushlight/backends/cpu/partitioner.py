@@ -26,7 +26,7 @@ from rushlight.backends.cpu.plan.builder import DTYPES
 from rushlight.backends.cpu.plan.tensor import FLOAT16_TYPES
 from rushlight.backends.cpu.target import host_target, target_named
 from rushlight.delegate.constants import tag_constant_data, tag_mutated_buffer
-from rushlight.delegate.grouping import form_parts, joined
+from rushlight.delegate.grouping import form_parts, merge_overlapping
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
 from rushlight.delegate.report import WhyNoPartition, WhyNoPartitionReporter
 from rushlight.ir import meta
@@ -189,7 +189,7 @@ class CpuPartitioner(Partitioner):
             and unsupported_reason(user, stored) is not None
         ]
         while True:
-            parts = form_parts(graph, supported.__contains__, joined(groups))
+            parts = form_parts(graph, supported.__contains__, merge_overlapping(groups))
             part_of = {node: index for index, part in enumerate(parts) for node in part}
             separated = {group[-1] for group in groups if len({part_of[node] for node in group}) > 1}
             if not separated:

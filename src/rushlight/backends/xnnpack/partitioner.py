@@ -38,7 +38,7 @@ from rushlight.backends.xnnpack.quantized import (
 )
 from rushlight.backends.xnnpack.support import PRESERVED_OPS, unsupported_reason, unsupported_shape
 from rushlight.delegate.constants import tag_constant_data
-from rushlight.delegate.grouping import form_parts, joined
+from rushlight.delegate.grouping import form_parts, merge_overlapping
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
 from rushlight.delegate.report import WhyNoPartition, WhyNoPartitionReporter
 from rushlight.ir import meta
@@ -219,7 +219,7 @@ class XnnpackPartitioner(Partitioner):
                 if not _is_conversion(node)
             ]
         else:
-            parts = form_parts(module.graph, supported.__contains__, joined(groups))
+            parts = form_parts(module.graph, supported.__contains__, merge_overlapping(groups))
         for part in parts:
             if all(context.is_constant(node) or _is_transposed_in(part, node, context) for node in part):
                 continue  # the delegate would compute nothing
