@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import NamedTuple
 
 from rushlight.backends.cpu.optimize.context import Context
 from rushlight.backends.cpu.optimize.read_several_inputs import read_several_inputs
@@ -102,6 +103,26 @@ class _ChannelSlice:
         return replace(view, storage=self.storage, strides=tuple(strides), offset=offset)
 
 
+class _CopiedDimension(NamedTuple):
+    """A dimension of more than one element of a copy from an input to its part of a concatenation."""
+
+    size: int
+    source_stride: int
+    target_stride: int
+
+
+class _PlacedSteps(NamedTuple):
+    """Steps that write into concatenations.
+
+    Attributes:
+        steps: the steps, without the copies that are unnecessary.
+        early: the indices of the removed copies of early inputs in the steps before.
+    """
+
+    steps: list[PlanNode]
+    early: frozenset[int]
+
+
 def place_concatenations(steps: list[PlanNode], context: Context) -> list[PlanNode]:
     """Lets steps write directly into the storage to which copies would move their whole result.
 
@@ -121,22 +142,19 @@ def _with_lower_peak(placed: list[PlanNode], other: list[PlanNode], context: Con
 
 def _place_inputs(steps: list[PlanNode], context: Context) -> list[PlanNode]:
     """Removes the copies of all inputs, or of all but the early inputs if this reduces the peak memory."""
-    placed, early = _remove_copies(steps, frozenset())
-    if not early:
-        return placed
-    copied, _ = _remove_copies(steps, early)
-    return _with_lower_peak(placed, copied, context)
+    placed = _remove_copies(steps, frozenset())
+    if not placed.early:
+        return placed.steps
+    copied = _remove_copies(steps, placed.early)
+    return _with_lower_peak(placed.steps, copied.steps, context)
 
 
-def _remove_copies(steps: list[PlanNode], kept: frozenset[int]) -> tuple[list[PlanNode], frozenset[int]]:
+def _remove_copies(steps: list[PlanNode], kept: frozenset[int]) -> _PlacedSteps:
     """Lets steps write into concatenations, and removes the copies.
 
     Args:
         steps: the steps, which are not changed.
         kept: indices of copies in `steps` that are not removed.
-
-    Returns:
-        The remaining steps, and the indices of the removed copies of early inputs.
     """
     steps = [replace(step) for step in steps]
     accesses = Accesses(steps)
@@ -160,7 +178,7 @@ def _remove_copies(steps: list[PlanNode], kept: frozenset[int]) -> tuple[list[Pl
             early.add(index)
     for storage in concatenations:
         _replace_by_adjacent_inputs(storage, accesses)
-    return [step for step in steps if step in accesses], frozenset(early)
+    return _PlacedSteps([step for step in steps if step in accesses], frozenset(early))
 
 
 def _peak(steps: list[PlanNode], context: Context) -> int:
@@ -189,6 +207,20 @@ def _is_concatenation(storage: Storage, accesses: Accesses) -> bool:
     )
 
 
+def _copied_dimensions(source: Tensor, target: Tensor) -> list[_CopiedDimension] | None:
+    """Returns the dimensions of a copy that have more than one element.
+
+    The result is None if a number is unknown, if the copy converts the dtype, or if the source is not in the
+    arena.
+    """
+    numbers = (*source.sizes, *source.strides, *target.strides, source.offset, target.offset)
+    is_known = all(isinstance(number, int) for number in numbers)
+    if not is_known or source.dtype is not target.dtype or source.storage.kind is not StorageKind.ARENA:
+        return None
+    dims = zip(source.sizes, source.strides, target.strides, strict=True)
+    return [_CopiedDimension(*dim) for dim in dims if dim[0] != 1]
+
+
 def _slice_of_input(source: Tensor, target: Tensor) -> _ChannelSlice | None:
     """Returns the slice of the concatenation to which a copy moves a whole input.
 
@@ -201,18 +233,14 @@ def _slice_of_input(source: Tensor, target: Tensor) -> _ChannelSlice | None:
     Returns:
         The slice; None if the part is not a slice of the channels, or if a number is unknown.
     """
-    numbers = (*source.sizes, *source.strides, *target.strides, target.offset)
-    is_known = all(isinstance(number, int) for number in numbers)
-    if not is_known or source.dtype is not target.dtype or source.storage.kind is not StorageKind.ARENA:
+    dims = _copied_dimensions(source, target)
+    if dims is None or len(dims) < 2 or 0 in source.sizes or not source.is_dense():
         return None
-    # (stride in the source, size, stride in the target): first the channels, then the dimensions of pixels.
-    dims = sorted(
-        (s, n, t) for n, s, t in zip(source.sizes, source.strides, target.strides, strict=True) if n != 1
-    )
-    if len(dims) < 2 or dims[0][2] != 1 or 0 in source.sizes or not source.is_dense():
+    channel, *pixel = sorted(dims, key=lambda dim: (dim.source_stride, dim.size, dim.target_stride))
+    channels, pixel_stride = channel.size, pixel[0].target_stride
+    if channel.target_stride != 1 or pixel_stride < channels:
         return None
-    channels, pixel_stride = dims[0][1], dims[1][2]
-    if pixel_stride < channels or any(t != s // channels * pixel_stride for s, _, t in dims[1:]):
+    if any(dim.target_stride != dim.source_stride // channels * pixel_stride for dim in pixel):
         return None
     return _ChannelSlice(target.storage, channels, pixel_stride, target.offset)
 
@@ -229,24 +257,22 @@ def _slice_of_result(source: Tensor, target: Tensor) -> _ChannelSlice | None:
     Returns:
         The slice; None if there is none, or if a number is unknown.
     """
-    numbers = (*source.sizes, *source.strides, *target.strides, source.offset, target.offset)
-    is_known = all(isinstance(number, int) for number in numbers)
-    if not is_known or source.dtype is not target.dtype or source.storage.kind is not StorageKind.ARENA:
+    dims = _copied_dimensions(source, target)
+    if dims is None or len(dims) < 2:
         return None
-    # (stride in the target, size, stride in the source): first the channels, then the dimensions of pixels.
-    dims = sorted(
-        (t, n, s) for n, s, t in zip(source.sizes, source.strides, target.strides, strict=True) if n != 1
-    )
-    if len(dims) < 2 or dims[0][0] != 1 or dims[0][2] != 1:
+    channel, *pixel = sorted(dims, key=lambda dim: (dim.target_stride, dim.size, dim.source_stride))
+    if channel.target_stride != 1 or channel.source_stride != 1:
         return None
     # The concatenation is dense, so that its pixel stride is its number of channels.
-    channels, _, pixel_stride = dims[1]
-    if target.offset % channels + dims[0][1] > channels or pixel_stride < channels:
+    channels, pixel_stride = pixel[0].target_stride, pixel[0].source_stride
+    first_pixel, first_channel = divmod(target.offset, channels)
+    if first_channel + channel.size > channels or pixel_stride < channels:
         return None
-    if any(t % channels != 0 or s != t // channels * pixel_stride for t, _, s in dims[1:]):
-        return None
-    pixel, channel = divmod(target.offset, channels)
-    offset = source.offset - pixel * pixel_stride - channel
+    for dim in pixel:
+        pixels, rest = divmod(dim.target_stride, channels)
+        if rest != 0 or dim.source_stride != pixels * pixel_stride:
+            return None
+    offset = source.offset - first_pixel * pixel_stride - first_channel
     return _ChannelSlice(source.storage, channels, pixel_stride, offset) if offset >= 0 else None
 
 
