@@ -113,7 +113,7 @@ def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["quantize", *arguments, "-o", "small.pte"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["file"] == "small.pte" and facts["bytes"] == (folder / "small.pte").stat().st_size
-    assert facts["report"]["items"] == 4 and facts["report"]["first_wrong"] == "conv.conv2d"
+    assert facts["report"]["items"] == 4 and facts["report"]["first_below_floor"] == "conv.conv2d"
     assert [row["program"] for row in facts["report"]["results"]] == ["quantized", "compiled, in the runtime"]
 
 

@@ -70,7 +70,7 @@ def test_every_layer_is_there_with_its_line() -> None:
     assert report.layers[2].code == lines[2].strip()
     assert all(row.accumulated.snr_db > 25 and row.own.snr_db > 25 for row in report.layers)
     assert all(row.how.startswith("int8") for row in report.layers)
-    assert report.first_wrong is None and report.verdict() == "No layer is below 10 dB."
+    assert report.first_below_floor is None and report.summary() == "No layer is below 10 dB."
 
 
 def test_assertions_of_the_program_are_no_layers() -> None:
@@ -123,7 +123,7 @@ def test_kinds_have_names(config: Any, word: str) -> None:
     assert all(row.own.snr_db > 100 for row in report.layers[:-1])
 
 
-def test_a_broken_layer_is_the_first_named_and_blamed() -> None:
+def test_a_broken_layer_is_named_and_has_the_largest_own_error() -> None:
     model, data = net()
     program = export_float(model, data[0])
     quantized = quantize(program, None, CpuQuantizer().set_global(static_int8()), data)
@@ -134,12 +134,12 @@ def test_a_broken_layer_is_the_first_named_and_blamed() -> None:
         node.args = (node.args[0], node.args[1] / 64, *node.args[2:])
     quantized.graph_module.recompile()
     report = compare(program, quantized, data)
-    assert report.first_wrong is not None and report.blame is report.first_wrong
-    assert report.first_wrong.name == "hardtanh_"
-    assert report.first_wrong.own.snr_db < 10
+    assert report.first_below_floor is not None and report.largest_own_error is report.first_below_floor
+    assert report.first_below_floor.name == "hardtanh_"
+    assert report.first_below_floor.own.snr_db < 10
     assert all(row.accumulated.snr_db > 25 for row in report.layers[:4])
-    assert report.verdict().splitlines()[0].startswith("First layer below 10 dB: hardtanh_ (hardtanh_) at ")
-    assert f"{__file__}:" in report.verdict() and "F.hardtanh(y, -4, 4, inplace=True)" in report.verdict()
+    assert report.summary().splitlines()[0].startswith("First layer below 10 dB: hardtanh_ (hardtanh_) at ")
+    assert f"{__file__}:" in report.summary() and "F.hardtanh(y, -4, 4, inplace=True)" in report.summary()
     # Later layers propagate the error, but do not cause errors.
     assert report.layers[-1].accumulated.snr_db < 20 < report.layers[-1].own.snr_db
 
@@ -178,8 +178,8 @@ def test_text_json_and_page_tell_the_same() -> None:
     quantized = quantize(program, None, CpuQuantizer().set_global(static_int8()), data)
     report = compare(program, quantized, data, floor_db=60)
     facts = json.loads(json.dumps(report.to_dict(), allow_nan=False))
-    assert report.first_wrong is not None
-    assert facts["first_wrong"] == report.first_wrong.name == "conv.conv2d"
+    assert report.first_below_floor is not None
+    assert facts["first_below_floor"] == report.first_below_floor.name == "conv.conv2d"
     assert len(facts["layers"]) == len(report.layers) and facts["items"] == 4
     text, page = report.text(), report.html()
     for row in report.layers:

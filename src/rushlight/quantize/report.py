@@ -70,13 +70,13 @@ class EndToEnd:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a comparison. A layer with a signal-to-noise ratio below `floor_db` counts as wrong.
+    """The result of a comparison of a quantized program with the float program.
 
     Attributes:
         layers: a row for each compared layer, in execution order.
         results: the outputs of each form of the program, compared with those of the float program.
         items: the number of items of data.
-        floor_db: the smallest signal-to-noise ratio in dB of a layer that is not wrong.
+        floor_db: the smallest signal-to-noise ratio in dB that a layer should have.
     """
 
     layers: list[LayerRow]
@@ -85,35 +85,39 @@ class Report:
     floor_db: float
 
     @property
-    def first_wrong(self) -> LayerRow | None:
+    def first_below_floor(self) -> LayerRow | None:
         """The first layer with a signal-to-noise ratio below `floor_db`, or None."""
         return next((row for row in self.layers if row.accumulated.snr_db < self.floor_db), None)
 
     @property
-    def blame(self) -> LayerRow | None:
-        """The layer with the largest own error among the layers up to the first wrong one, or None."""
-        wrong = self.first_wrong
-        if wrong is None:
-            return None
-        upto = self.layers[: self.layers.index(wrong) + 1]
-        return min(upto, key=lambda row: row.own.snr_db)
+    def largest_own_error(self) -> LayerRow | None:
+        """The layer that adds the largest error, among the layers up to `first_below_floor`.
 
-    def verdict(self) -> str:
-        """Returns a text that names the first wrong layer and its line in the source code of the model."""
-        wrong, blame = self.first_wrong, self.blame
-        if wrong is None or blame is None:
+        The errors of earlier layers may put a layer below the floor that is accurate itself. The own error
+        of a layer is its error when only this layer is quantized. None if no layer is below the floor.
+        """
+        first = self.first_below_floor
+        if first is None:
+            return None
+        candidates = self.layers[: self.layers.index(first) + 1]
+        return min(candidates, key=lambda row: row.own.snr_db)
+
+    def summary(self) -> str:
+        """Returns a text that names the first layer below the floor and its line in the source code."""
+        first, largest = self.first_below_floor, self.largest_own_error
+        if first is None or largest is None:
             return f"No layer is below {self.floor_db:g} dB."
         text = (
-            f"First layer below {self.floor_db:g} dB: {_where(wrong)}: "
-            f"{decibels(wrong.accumulated.snr_db)} dB with all layers before it quantized, "
-            f"{decibels(wrong.own.snr_db)} dB with only this layer quantized."
+            f"First layer below {self.floor_db:g} dB: {_where(first)}: "
+            f"{decibels(first.accumulated.snr_db)} dB with all layers before it quantized, "
+            f"{decibels(first.own.snr_db)} dB with only this layer quantized."
         )
-        if wrong.code:
-            text += f"\n    {wrong.code}"
-        if blame is not wrong:
+        if first.code:
+            text += f"\n    {first.code}"
+        if largest is not first:
             text += (
-                f"\nOf the layers up to it, {_where(blame)} has the largest error of its own: "
-                f"{decibels(blame.own.snr_db)} dB."
+                f"\nOf the layers up to it, {_where(largest)} has the largest error of its own: "
+                f"{decibels(largest.own.snr_db)} dB."
             )
         return text
 
@@ -125,19 +129,19 @@ class Report:
                 "",
                 text_table(_END_HEAD, [_end_cells(row) for row in self.results], right=_END_RIGHT),
                 "",
-                self.verdict(),
+                self.summary(),
             ]
         )
 
     def to_dict(self) -> JsonObject:
         """Returns plain data for JSON. Numbers that are not finite are None."""
-        wrong, blame = self.first_wrong, self.blame
+        first, largest = self.first_below_floor, self.largest_own_error
         return {
             "items": self.items,
             "floor_db": self.floor_db,
             "results": [row.to_dict() for row in self.results],
-            "first_wrong": None if wrong is None else wrong.name,
-            "blame": None if blame is None else blame.name,
+            "first_below_floor": None if first is None else first.name,
+            "largest_own_error": None if largest is None else largest.name,
             "layers": [row.to_dict() for row in self.layers],
         }
 
@@ -158,7 +162,7 @@ class Report:
             line=self.floor_db,
         )
         return [
-            ("Result", f"<pre>{html.escape(self.verdict())}</pre>"),
+            ("Result", f"<pre>{html.escape(self.summary())}</pre>"),
             ("End to end", Table(_END_HEAD, [_end_cells(row) for row in self.results], _END_RIGHT)),
             ("Layers", chart),
             ("", Table(_LAYER_HEAD, [_layer_cells(row) for row in self.layers], _LAYER_RIGHT)),
