@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 from torch.export import ExportedProgram
@@ -95,6 +96,18 @@ class CpuBackend(BackendDetails):
         return PreprocessResult(write_plan(plan), handles, store.get_named_data_store_output())
 
 
+class _State(NamedTuple):
+    """A buffer that becomes part of the plan, because only this partition reads and writes it.
+
+    Attributes:
+        memory: the buffer in the memory of the plan.
+        new_value: the node that computes the value of the buffer after a call.
+    """
+
+    memory: Tensor
+    new_value: Node
+
+
 def _lower(
     program: ExportedProgram, constants: Constants, lowering: QuantizedLowering, builder: Builder
 ) -> None:
@@ -111,15 +124,15 @@ def _lower(
     in_functions = {node for function in functions.values() for node in function.nodes}
     new_values = new_values_of_buffers(signature)
     by_name = {node.name: node for node in graph.nodes}
-    states: list[tuple[Tensor, Node]] = []  # each state, and the node with its value after a call
+    states: list[_State] = []
     outputs: list[Node] = []
     for node in counted("plan operators", graph.nodes):
         if node.op == "placeholder":
             new_value = new_values.get(signature.inputs_to_buffers.get(node.name, ""))
             if new_value is not None:
-                state = _add_state(lowering, program, node)
-                states.append((state, by_name[new_value]))
-                lowering.new_states[state.storage] = by_name[new_value]
+                state = _State(_add_state(lowering, program, node), by_name[new_value])
+                states.append(state)
+                lowering.new_states[state.memory.storage] = state.new_value
             elif not constants.is_constant(node):
                 _add_input(lowering, builder, node)
         elif node.op == "output":
@@ -143,6 +156,7 @@ def _needed_constants(program: ExportedProgram, constants: Constants) -> Selecte
 
 
 def _add_input(lowering: QuantizedLowering, builder: Builder, node: Node) -> None:
+    """Adds the argument of the delegate for an input of the graph: a tensor, an integer or another value."""
     index = len(builder.plan.arguments)
     fake = meta.get_tensor(node)
     if fake is None:
@@ -158,6 +172,7 @@ def _add_input(lowering: QuantizedLowering, builder: Builder, node: Node) -> Non
 
 
 def _argument(lowering: QuantizedLowering, fake: torch.Tensor, index: int) -> Tensor:
+    """Returns a tensor in the memory of the delegate's argument `index`, with the layout of a fake tensor."""
     sizes = tuple(lowering.symbols.register(size) for size in fake.shape)
     order = with_known_layout(TensorSpec.from_tensor(fake)).dim_order
     storage = Storage(1, fake.dtype, StorageKind.ARGUMENT, index)
@@ -180,47 +195,60 @@ def _add_state(lowering: QuantizedLowering, program: ExportedProgram, node: Node
     return tensor
 
 
-def _update_states(lowering: QuantizedLowering, states: list[tuple[Tensor, Node]]) -> None:
-    """Copies the new value of each state into the state, after all steps that read its old value."""
-    copies = []
-    for state, node in states:
-        value = lowering.stored_tensor(node) if node in lowering.quant_params else lowering.tensor(node)
-        if replace(value, version=0) == state:
+def _update_states(lowering: QuantizedLowering, states: list[_State]) -> None:
+    """Adds the steps that copy the new value of each state into its memory.
+
+    They are the last steps of the plan: all steps that read an old value are before them. A state that steps
+    have updated in place needs no copy.
+    """
+    copies: list[tuple[Tensor, _State]] = []
+    for state in states:
+        value = lowering.stored_tensor(state.new_value)
+        if replace(value, version=0) == state.memory:
             continue
         if value.storage.kind is StorageKind.STATE:
             # The new value is a state or a view of a state, and another copy may overwrite that state first.
-            moved = lowering.new_tensor(value.sizes, dtype=value.dtype)
-            lowering.emit_copy(value, moved, node)
-            value = moved
-        copies.append((value, state, node))
-    for value, state, node in copies:
-        state = replace(state, version=1)
+            temporary = lowering.new_tensor(value.sizes, dtype=value.dtype)
+            lowering.emit_copy(value, temporary, state.new_value)
+            value = temporary
+        copies.append((value, state))
+    for value, state in copies:
+        node, updated = state.new_value, replace(state.memory, version=1)
         if node in lowering.quant_params:
-            lowering.emit(lowering.dequantize_into(state, node), node)
+            lowering.emit(lowering.dequantize_into(updated, node), node)
         else:
-            lowering.emit_copy(value, state, node)
+            lowering.emit_copy(value, updated, node)
 
 
 def _add_output(lowering: QuantizedLowering, builder: Builder, node: Node) -> None:
+    """Adds the argument of the delegate for an output of the graph, and a step that writes it if needed."""
     fake = meta.get_tensor(node)
     assert fake is not None
+    argument = _argument(lowering, fake, len(builder.plan.arguments))
     if node in lowering.quant_params:
-        target = _argument(lowering, fake, len(builder.plan.arguments))
-        lowering.emit(lowering.dequantize_into(target, node), node)
-        builder.add_argument(target, is_output=True)
+        lowering.emit(lowering.dequantize_into(argument, node), node)
+        builder.add_argument(argument, is_output=True)
         return
     tensor = lowering.tensor(node)
     if fake.dtype is torch.uint8 and tensor.dtype is torch.int8:
         tensor = lowering.int8_as_uint8(tensor, node)
-    target = _argument(lowering, fake, len(builder.plan.arguments))
-    storage = tensor.storage
-    is_8_bit = storage.dtype in (torch.int8, torch.uint8)  # steps may read beyond the end of 8-bit tensors
-    is_same = storage.dtype is target.dtype and not is_8_bit
-    if is_same and storage.kind is StorageKind.ARENA and tensor.is_dense() and tensor.has_layout_of(target):
-        storage.kind, storage.index = StorageKind.ARGUMENT, target.storage.index
-        target = tensor
-    elif target.dtype in FLOAT16_TYPES:
-        lowering.emit(Convert(input=tensor, output=target), node)
+    if _can_be_argument(tensor, argument):
+        tensor.storage.kind, tensor.storage.index = StorageKind.ARGUMENT, argument.storage.index
+        argument = tensor
+    elif argument.dtype in FLOAT16_TYPES:
+        lowering.emit(Convert(input=tensor, output=argument), node)
     else:
-        lowering.emit_copy(tensor, target, node)
-    builder.add_argument(target, is_output=True)
+        lowering.emit_copy(tensor, argument, node)
+    builder.add_argument(argument, is_output=True)
+
+
+def _can_be_argument(tensor: Tensor, argument: Tensor) -> bool:
+    """Returns whether steps can compute a tensor directly in the memory of an output argument."""
+    is_8_bit = tensor.dtype in (torch.int8, torch.uint8)  # steps may read beyond the end of 8-bit tensors
+    return (
+        tensor.dtype is argument.dtype
+        and not is_8_bit
+        and tensor.storage.kind is StorageKind.ARENA
+        and tensor.is_dense()
+        and tensor.has_layout_of(argument)
+    )
