@@ -126,18 +126,23 @@ const float* Binder::optional_constant(Operand operand, int64_t count) {
   return operand.has_value() ? constant(operand, count) : nullptr;
 }
 
-const float* Binder::packed(Operand operand, int64_t matrices, int64_t k, int64_t n, const int64_t* terms,
-                            int64_t groups) {
-  int64_t total = terms ? 0 : matrices;
-  for (int64_t i = 0; terms && i < matrices; ++i) total += terms[i] * groups;
+const float* Binder::packed_f32(Operand operand, int64_t matrices, int64_t k, int64_t n) {
+  const int64_t one_term = 1;
+  return packed_points(operand, 1, &one_term, matrices, k, n);
+}
+
+const float* Binder::packed_points(Operand operand, int64_t points, const int64_t* terms, int64_t groups, int64_t k,
+                                   int64_t n) {
+  int64_t total = 0;
+  for (int64_t i = 0; i < points; ++i) total += terms[i] * groups;
   const float* planned = constant(operand, packed_floats(total, k, planned_.columns(n)));
   if (planned == nullptr || packs_as_planned()) return planned;
   const Packing own = packing_of(kernels_);
   const int64_t own_count = packed_floats(total, k, own.columns(n));
   float* copy = own_count < 0 ? nullptr : array<float>(static_cast<size_t>(own_count));
   if (copy == nullptr) return nullptr;
-  for (int64_t i = 0, before = 0; i < matrices * groups; ++i) {
-    const int64_t depth = terms ? terms[i / groups] * k : k;
+  for (int64_t i = 0, before = 0; i < points * groups; ++i) {
+    const int64_t depth = terms[i / groups] * k;
     repack(planned + before * planned_.columns(n), planned_, copy + before * own.columns(n), own, depth, n);
     before += depth;
   }
@@ -149,7 +154,7 @@ microkernels::PackedWeights Binder::packed_weights(Operand operand, int64_t matr
   const View* view = constant_view(operand, packed_floats(matrices, k, planned_.columns(n)));
   if (view == nullptr) return weights;
   if (!is_f16(view->dtype)) {
-    weights.floats = packed(operand, matrices, k, n);
+    weights.floats = packed_f32(operand, matrices, k, n);
     return weights;
   }
   weights.type = f16_type(view->dtype);

@@ -10,7 +10,7 @@
 
 namespace rushlight::cpu {
 
-// Returns the distance in bytes of consecutive packed matrices [n, k]; see Binder::packed_bytes().
+// Returns the distance in bytes of consecutive packed matrices [n, k]; see Binder::packed_int8().
 int64_t packed_matrix_size(int64_t n, int64_t k);
 
 inline Result<microkernels::Int8Range> range_of(const schema::Int8Range& range) {

@@ -30,7 +30,7 @@ int64_t packed_matrix_size(int64_t n, int64_t k) {
   return round_up(static_cast<int64_t>(microkernels::packed_rhs_size(microkernels::int8_microkernels(), n, k)), 64);
 }
 
-const int8_t* Binder::bytes(Operand operand, int64_t count) {
+const int8_t* Binder::int8_constant(Operand operand, int64_t count) {
   const View* view = input_of(operand, ScalarType::Char);
   if (view == nullptr) return nullptr;
   if (!slot(operand)->is_constant || view->rank != 1 || count < 0 || view->sizes[0] < count ||
@@ -42,8 +42,8 @@ const int8_t* Binder::bytes(Operand operand, int64_t count) {
   return static_cast<const int8_t*>(view->data);
 }
 
-const uint8_t* Binder::packed_bytes(Operand operand, const schema::Int8Packing& packing, int64_t matrices, int64_t k,
-                                    int64_t n) {
+const uint8_t* Binder::packed_int8(Operand operand, const schema::Int8Packing& packing, int64_t matrices, int64_t k,
+                                   int64_t n) {
   const Int8Packing planned{packing.lanes(), packing.panel(), packing.group()};
   int64_t numbers = 0;
   if (__builtin_mul_overflow(matrices, k, &numbers) || __builtin_mul_overflow(numbers, n, &numbers) ||
@@ -53,7 +53,7 @@ const uint8_t* Binder::packed_bytes(Operand operand, const schema::Int8Packing& 
     return nullptr;
   }
   const int64_t size = planned.size(n, k);
-  const int8_t* from = bytes(operand, matrices * size);
+  const int8_t* from = int8_constant(operand, matrices * size);
   const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
   if (from == nullptr || (planned.lanes == t.lanes && planned.group == t.group && planned.panel == column_step(t))) {
     return reinterpret_cast<const uint8_t*>(from);

@@ -100,12 +100,15 @@ class Binder {
   // Return `count` contiguous floats of a constant. float16 and bfloat16 constants are converted to float32 at load.
   const float* constant(Operand operand, int64_t count);
   const float* optional_constant(Operand operand, int64_t count);
-  // Returns `matrices` packed matrices [k, n], or, if `terms` is not null, `groups` matrices [terms[i] * k, n] for each
-  // i < matrices. They are packed again if the packing of this machine differs from that of the plan.
-  const float* packed(Operand operand, int64_t matrices, int64_t k, int64_t n, const int64_t* terms = nullptr,
-                      int64_t groups = 1);
-  // Like packed(), but returns 16-bit floats without converting them to float32. After an error, returns no weights and
-  // keeps the error.
+  // Returns `matrices` packed float32 matrices [k, n], one after the other. They are packed again if the packing of
+  // this machine differs from that of the plan.
+  const float* packed_f32(Operand operand, int64_t matrices, int64_t k, int64_t n);
+  // Returns the packed float32 matrices of a Winograd transform in the same way: for each of its points i, `groups`
+  // matrices [terms[i] * k, n].
+  const float* packed_points(Operand operand, int64_t points, const int64_t* terms, int64_t groups, int64_t k,
+                             int64_t n);
+  // Like packed_f32(), but returns 16-bit floats without converting them to float32. After an error, returns no weights
+  // and keeps the error.
   microkernels::PackedWeights packed_weights(Operand operand, int64_t matrices, int64_t k, int64_t n);
   // Returns a packed matrix of int16 blocks, in the plan's packing.
   microkernels::BlockMatrix block_matrix(Operand operand, int64_t blocks, int64_t k, int64_t n);
@@ -120,11 +123,11 @@ class Binder {
   // keeps the error.
   bool has_function(schema::UnaryFunction function);
   // Returns `count` contiguous int8 numbers of a constant.
-  const int8_t* bytes(Operand operand, int64_t count);
+  const int8_t* int8_constant(Operand operand, int64_t count);
   // Returns packed int8 matrices with n columns of k numbers each, packed_matrix_size() bytes apart, in the packing of
   // microkernels::int8_microkernels(). They are packed again if the plan has another packing.
-  const uint8_t* packed_bytes(Operand operand, const schema::Int8Packing& packing, int64_t matrices, int64_t k,
-                              int64_t n);
+  const uint8_t* packed_int8(Operand operand, const schema::Int8Packing& packing, int64_t matrices, int64_t k,
+                             int64_t n);
 
   template <typename T, typename... Args>
   T* make(Args... args) {

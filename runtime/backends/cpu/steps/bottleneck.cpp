@@ -135,7 +135,7 @@ class BottleneckStep final : public Step {
     c.channels = part.channels();
     c.outputs = part.outputs();
     c.epilogue = binder.epilogue(part.epilogue());
-    c.weights = binder.packed(weight, 1, c.window.kernel_h * c.window.kernel_w * c.channels, c.outputs);
+    c.weights = binder.packed_f32(weight, 1, c.window.kernel_h * c.window.kernel_w * c.channels, c.outputs);
     c.bias = binder.optional_constant(bias, round_up(c.outputs, 64));
     c.zeros = zeros(binder, c.groups * c.channels + 16);
   }

@@ -22,7 +22,7 @@ class Int4GemmStep final : public Step {
                "a GEMM with int4 weights has groups of %lld numbers, which do not divide rows of %lld numbers",
                static_cast<long long>(group_), static_cast<long long>(depth_));
     in_ = binder.input_of(op.input(), ScalarType::Char);
-    numbers_ = reinterpret_cast<const uint8_t*>(binder.bytes(op.weight(), columns_ * depth_ / 2));
+    numbers_ = reinterpret_cast<const uint8_t*>(binder.int8_constant(op.weight(), columns_ * depth_ / 2));
     bias_ = binder.optional_constant(op.bias(), columns_);
     residual_ = binder.optional_input(op.residual());
     row_scales_ = binder.input(op.row_scale());

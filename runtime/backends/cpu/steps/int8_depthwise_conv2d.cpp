@@ -21,7 +21,7 @@ class Int8DepthwiseConv2dStep final : public Step {
     RL_REQUIRE(binder.is_arena(op.input()) && in_->rank == 4 && c.taps() <= PackedInt8Depthwise::kMaxTaps,
                InvalidProgram, "the shapes or strides of the operands of an int8 depthwise convolution do not match");
     c.channels = in_->sizes[3];
-    const int8_t* const filters = binder.bytes(op.weight(), c.taps() * c.channels);
+    const int8_t* const filters = binder.int8_constant(op.weight(), c.taps() * c.channels);
     c.offsets = binder.optional_constant(op.offset(), c.channels);
     c.multipliers = binder.constant(op.multiplier(), c.channels);
     uint8_t* const packed = binder.array<uint8_t>(c.packed_bytes());

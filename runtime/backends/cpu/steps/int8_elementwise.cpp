@@ -125,7 +125,7 @@ class Int8LookupStep final : public Step {
   Error bind(const schema::Int8Lookup& op, Binder& binder) {
     views_[0] = binder.any_output(op.output());
     views_[1] = binder.any_input(op.input());
-    table_ = binder.bytes(op.entries(), 256);
+    table_ = binder.int8_constant(op.entries(), 256);
     RL_TRY(binder.error());
     RL_REQUIRE(element_size(views_[0]->dtype) == 1 && element_size(views_[1]->dtype) == 1, InvalidProgram,
                "a lookup table maps int8 or uint8 numbers, not %s to %s", dtype_name(views_[1]->dtype),

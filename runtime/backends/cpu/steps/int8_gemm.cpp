@@ -25,7 +25,7 @@ class Int8GemmStep final : public Step {
     RL_REQUIRE(c.depth() < int64_t{1} << 30, InvalidProgram, "the sums of an int8 GEMM have too many terms");
     c.weights = small_sums(op, binder);
     if (c.weights == nullptr) {
-      c.weights = binder.packed_bytes(op.weight(), op.packing(), c.groups, c.depth(), c.outputs);
+      c.weights = binder.packed_int8(op.weight(), op.packing(), c.groups, c.depth(), c.outputs);
     }
     c.offsets = binder.optional_constant(op.offset(), c.groups * c.outputs);
     c.multipliers = binder.constant(op.multiplier(), c.groups * c.outputs);
@@ -116,7 +116,7 @@ class Int8GemmStep final : public Step {
       return nullptr;
     }
     const int64_t size = round_up(static_cast<int64_t>(microkernels::packed_rhs_size(*set, c.outputs, c.depth())), 64);
-    const int8_t* const from = binder.bytes(op.weight(), c.groups * size);
+    const int8_t* const from = binder.int8_constant(op.weight(), c.groups * size);
     if (from == nullptr) return nullptr;
     microkernels::SmallSums sums = microkernels::SmallSums::Quads;
     for (int64_t g = 0; g < c.groups; ++g) {

@@ -24,7 +24,7 @@ class Int8GroupedConv2dStep final : public Step {
                InvalidProgram, "an int8 convolution does not support groups of %lld channels or %lld taps",
                static_cast<long long>(c.size), static_cast<long long>(c.window.taps()));
     c.channels = in_->sizes[3];
-    const int8_t* const filters = binder.bytes(op.weight(), c.channels * c.window.taps() * c.size);
+    const int8_t* const filters = binder.int8_constant(op.weight(), c.channels * c.window.taps() * c.size);
     c.offsets = binder.optional_constant(op.offset(), c.channels);
     c.multipliers = binder.constant(op.multiplier(), c.channels);
     uint8_t* const packed = binder.array<uint8_t>(c.packed_bytes());

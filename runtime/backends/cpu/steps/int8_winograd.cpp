@@ -32,7 +32,7 @@ class Int8WinogradStep final : public Step {
       residual_ = binder.input_of(op.residual(), ScalarType::Char);
       RL_ASSIGN(sum_, sum_of(op.sum(), range_.zero));
     }
-    const uint8_t* const weights = binder.packed_bytes(op.weight(), op.packing(), 1, 9 * channels_, outputs_);
+    const uint8_t* const weights = binder.packed_int8(op.weight(), op.packing(), 1, 9 * channels_, outputs_);
     offsets_ = binder.optional_constant(op.offset(), outputs_);
     multipliers_ = binder.constant(op.multiplier(), outputs_);
     RL_TRY(binder.error());

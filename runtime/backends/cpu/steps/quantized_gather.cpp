@@ -18,7 +18,7 @@ class QuantizedGatherStep final : public Step {
     RL_REQUIRE((bits_ == 8 || (bits_ == 4 && group_ % 2 == 0)) && columns_ % group_ == 0, InvalidProgram,
                "a gather has an unsupported table: numbers of %lld bits, groups of %lld numbers, rows of %lld numbers",
                static_cast<long long>(bits_), static_cast<long long>(group_), static_cast<long long>(columns_));
-    numbers_ = reinterpret_cast<const uint8_t*>(binder.bytes(op.table_of_rows(), rows_ * row_bytes()));
+    numbers_ = reinterpret_cast<const uint8_t*>(binder.int8_constant(op.table_of_rows(), rows_ * row_bytes()));
     indices_ = binder.input_of(op.indices(), ScalarType::Long);
     scales_ = binder.constant(op.table_scale(), rows_ * groups());
     out_ = binder.output(op.output());

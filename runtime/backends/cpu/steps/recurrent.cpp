@@ -21,7 +21,7 @@ class RecurrentStep final : public Step {
     padded_ = round_up(hidden_, kUnits);
     columns_ = padded_ * gates();
     projected_ = binder.input(op.projected());
-    weights_ = binder.packed(op.weight(), 1, hidden_, columns_);
+    weights_ = binder.packed_f32(op.weight(), 1, hidden_, columns_);
     bias_ = binder.optional_constant(op.bias(), round_up(columns_, 64));
     first_state_ = binder.optional_input(op.first_state());
     first_cell_ = binder.optional_input(op.first_cell());

@@ -24,7 +24,7 @@ class WeightOnlyGemmStep final : public Step {
                "numbers",
                static_cast<long long>(bits_), static_cast<long long>(group_), static_cast<long long>(depth_));
     in_ = binder.input(op.input());
-    numbers_ = reinterpret_cast<const uint8_t*>(binder.bytes(op.weight(), columns_ * row_bytes()));
+    numbers_ = reinterpret_cast<const uint8_t*>(binder.int8_constant(op.weight(), columns_ * row_bytes()));
     bias_ = binder.optional_constant(op.bias(), columns_);
     residual_ = binder.optional_input(op.residual());
     scales_ = binder.constant(op.weight_scale(), columns_ * groups());

@@ -31,7 +31,7 @@ class WinogradStep final : public Step {
     } else {
       int64_t terms[kMaxPoints];
       for (int64_t i = 0; i < c.points(); ++i) terms[i] = c.terms(i);
-      c.weights = binder.packed(op.weight(), c.points(), c.channels, c.outputs, terms, c.groups);
+      c.weights = binder.packed_points(op.weight(), c.points(), terms, c.groups, c.channels, c.outputs);
     }
     c.bias = binder.optional_constant(op.bias(), round_up(c.groups * c.outputs, 64));
     residual_ = binder.optional_input(op.residual());
