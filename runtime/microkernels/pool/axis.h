@@ -36,7 +36,9 @@ struct PoolAxis {
     return std::min(results - window, divide_up(room, stride));
   }
 
-  // Returns the number of taps of a window that are inside of the image with its padding on both sides.
+  // Returns the number of taps of a window without dilation that are inside of the image or in its padding of `pad`
+  // elements on each side. These are the elements that an average divides by if it counts the padding. There are fewer
+  // than `kernel` if the last window, which ceil_mode adds, ends beyond the padding.
   int64_t padded_taps(int64_t window) const { return std::min(start(window) + kernel, size + pad) - start(window); }
 };
 

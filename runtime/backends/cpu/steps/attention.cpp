@@ -46,21 +46,22 @@ class AttentionStep final : public Step {
   }
 
   Error prepare() override {
-    const View &q = *query_, &k = *key_, &v = *value_, &out = *out_;
-    bool fits = q.rank == 4 && k.rank == 4 && v.rank == 4 && out.rank == 4;
-    fits = fits && q.sizes[0] == out.sizes[0] && k.sizes[0] == out.sizes[0] && v.sizes[0] == out.sizes[0] &&
-           q.sizes[1] == out.sizes[1] && k.sizes[1] == v.sizes[1] &&
-           (k.sizes[1] == 0 ? q.sizes[1] == 0 : q.sizes[1] % k.sizes[1] == 0) && q.sizes[2] == out.sizes[2] &&
-           k.sizes[2] == v.sizes[2] && q.sizes[3] == k.sizes[3] && v.sizes[3] == out.sizes[3];
+    const View &query = *query_, &key = *key_, &value = *value_, &out = *out_;
+    bool fits = query.rank == 4 && key.rank == 4 && value.rank == 4 && out.rank == 4;
+    fits = fits && query.sizes[0] == out.sizes[0] && key.sizes[0] == out.sizes[0] && value.sizes[0] == out.sizes[0] &&
+           query.sizes[1] == out.sizes[1] && key.sizes[1] == value.sizes[1] &&
+           (key.sizes[1] == 0 ? query.sizes[1] == 0 : query.sizes[1] % key.sizes[1] == 0) &&
+           query.sizes[2] == out.sizes[2] && key.sizes[2] == value.sizes[2] && query.sizes[3] == key.sizes[3] &&
+           value.sizes[3] == out.sizes[3];
     for (const View* view : {query_, key_, value_, out_, key_pieces_[1], value_pieces_[1]}) {
       fits = fits && (view == nullptr || (view->rank == 4 && (view->sizes[3] <= 1 || view->strides[3] == 1)));
     }
-    keys_ = fits ? k.sizes[2] : 0;
+    keys_ = fits ? key.sizes[2] : 0;
     if (pieces_ == 2 && fits) {
       const View &tail = *key_pieces_[1], &values = *value_pieces_[1];
       for (int i = 0; i < 4; ++i) {
-        fits = fits && (i == 2 ? tail.sizes[i] == values.sizes[i] && q.sizes[i] <= kFewQueries
-                               : tail.sizes[i] == k.sizes[i] && values.sizes[i] == v.sizes[i]);
+        fits = fits && (i == 2 ? tail.sizes[i] == values.sizes[i] && query.sizes[i] <= kFewQueries
+                               : tail.sizes[i] == key.sizes[i] && values.sizes[i] == value.sizes[i]);
       }
       keys_ += tail.sizes[2];
     }
@@ -68,12 +69,12 @@ class AttentionStep final : public Step {
       if (mask == nullptr) continue;
       fits = fits && mask->rank == 4 && mask->sizes[3] == keys_ &&
              (mask->dtype == ScalarType::Float || mask->dtype == ScalarType::Bool);
-      for (int i = 0; i < 3; ++i) fits = fits && mask->sizes[i] == q.sizes[i];
+      for (int i = 0; i < 3; ++i) fits = fits && mask->sizes[i] == query.sizes[i];
     }
     RL_REQUIRE(fits, InvalidProgram, "the shapes or strides of the operands of an attention do not match");
-    queries_ = q.sizes[2];
-    depth_ = q.sizes[3];
-    width_ = v.sizes[3];
+    queries_ = query.sizes[2];
+    depth_ = query.sizes[3];
+    width_ = value.sizes[3];
     const int64_t rows = kernels_->gemm_rows;
     together_ = std::clamp<int64_t>(kScoreFloats / (rows * score_step()), 1, AttentionTile::kMaxRows / rows);
     return Error::Ok;
@@ -93,13 +94,14 @@ class AttentionStep final : public Step {
     const int64_t workers = work() / 2 < kSerialWork ? 1 : run.workers;
     if (queries_ <= kFewQueries) {
       for_workers(run.context, workers, heads, [&](int64_t worker, int64_t begin, int64_t end) {
-        for (int64_t head = begin; head < end; ++head) few(head, run.scratch + worker * worker_floats());
+        for (int64_t head = begin; head < end; ++head)
+          attend_with_few_queries(head, run.scratch + worker * worker_floats());
       });
     } else {
       const int64_t tiles = tiles_of_head();
       microkernels::for_sharing_workers(run.context, workers, heads * tiles, tiles,
                                         [&](int64_t worker, int64_t begin, int64_t end) {
-                                          many(begin, end, run.scratch + worker * worker_floats());
+                                          attend_with_tiles(begin, end, run.scratch + worker * worker_floats());
                                         });
     }
     return Error::Ok;
@@ -132,6 +134,7 @@ class AttentionStep final : public Step {
     return head / heads * shared + head % heads / (heads / shared);
   }
 
+  // Packs the keys of a head, then its values.
   void pack(int64_t head, float* scratch) const {
     const int64_t panel = packing().panel, width = packing().vector;
     const float* keys = row(*key_, head, 0);
@@ -189,19 +192,19 @@ class AttentionStep final : public Step {
   }
 
   // Computes tiles [begin, end), counted over all heads.
-  void many(int64_t begin, int64_t end, float* scratch) const {
+  void attend_with_tiles(int64_t begin, int64_t end, float* scratch) const {
     float* const scores = scratch + key_floats() + value_floats();
     const int64_t tiles = tiles_of_head();
-    for (int64_t at = begin, packed = -1; at < end;) {
+    for (int64_t at = begin, packed_head = -1; at < end;) {
       const int64_t head = at / tiles, tile = at - head * tiles;
       const int64_t source = shared_head(head);
       if (at == begin) fetch_head(head, 0, tiles);
-      if (packed != source) pack(source, scratch);
-      packed = source;
+      if (packed_head != source) pack(source, scratch);
+      packed_head = source;
       const int64_t left = std::min(end - at, tiles - tile);
       const int64_t count = divide_up(left, divide_up(left, together_));
       if (end > (head + 1) * tiles) fetch_head(head + 1, tile, tile + count);
-      group(head, queries_ * tile / tiles, queries_ * (tile + count) / tiles, scratch, scores);
+      run_tiles(head, queries_ * tile / tiles, queries_ * (tile + count) / tiles, scratch, scores);
       at += count;
     }
   }
@@ -209,33 +212,35 @@ class AttentionStep final : public Step {
   // Prefetches the rows for tiles [tile, last) of a head, because hardware prefetchers do not predict rows that are not
   // contiguous.
   void fetch_head(int64_t head, int64_t tile, int64_t last) const {
-    const int64_t tiles = tiles_of_head(), source = shared_head(head), k = key_->sizes[2];
-    fetch(*key_, row(*key_, source, 0), k * tile / tiles, k * last / tiles);
-    fetch(*value_, row(*value_, source, 0), k * tile / tiles, k * last / tiles);
+    const int64_t tiles = tiles_of_head(), source = shared_head(head), keys = key_->sizes[2];
+    fetch(*key_, row(*key_, source, 0), keys * tile / tiles, keys * last / tiles);
+    fetch(*value_, row(*value_, source, 0), keys * tile / tiles, keys * last / tiles);
     fetch(*query_, row(*query_, head, 0), queries_ * tile / tiles, queries_ * last / tiles);
   }
 
-  void group(int64_t head, int64_t first, int64_t last, const float* packed, float* scores) const {
-    AttentionTile t{};
-    t.queries = row(*query_, head, first);
-    t.query_step = query_->strides[2];
-    t.rows = last - first;
-    t.depth = depth_;
-    t.keys = keys_;
-    t.width = width_;
-    t.packed_keys = packed;
-    t.packed_values = packed + key_floats();
-    t.is_causal = is_causal_;
-    t.seen = is_causal_ ? first + 1 : keys_;
-    t.masks = masks_of(head, first, t.rows, scores + score_floats(), t.mask_steps);
-    t.scores = scores;
-    t.score_step = score_step();
-    t.out = row(*out_, head, first);
-    t.out_step = out_->strides[2];
-    kernels_->packed->attention(t);
+  // Computes queries [first, last) of a head, at most together_ tiles, from its packed keys and values.
+  void run_tiles(int64_t head, int64_t first, int64_t last, const float* packed, float* scores) const {
+    AttentionTile tile{};
+    tile.queries = row(*query_, head, first);
+    tile.query_step = query_->strides[2];
+    tile.rows = last - first;
+    tile.depth = depth_;
+    tile.keys = keys_;
+    tile.width = width_;
+    tile.packed_keys = packed;
+    tile.packed_values = packed + key_floats();
+    tile.is_causal = is_causal_;
+    tile.seen = is_causal_ ? first + 1 : keys_;
+    tile.masks = masks_of(head, first, tile.rows, scores + score_floats(), tile.mask_steps);
+    tile.scores = scores;
+    tile.score_step = score_step();
+    tile.out = row(*out_, head, first);
+    tile.out_step = out_->strides[2];
+    kernels_->packed->attention(tile);
   }
 
-  void few(int64_t head, float* scratch) const {
+  // Computes all queries of a head without packing its keys and values.
+  void attend_with_few_queries(int64_t head, float* scratch) const {
     const int64_t source = shared_head(head);
     int64_t steps[2];
     AttentionMasks masks = masks_of(head, 0, queries_, scratch + score_floats(), steps);
@@ -257,8 +262,8 @@ class AttentionStep final : public Step {
                                   values.strides[2], width_, to);
       }
       kernels_->unary(microkernels::UnaryOp::Affine, to, to, width_, factor, -0.0f);
-      for (int k = 0; k < 2; ++k) {
-        if (masks.masks[k]) masks.masks[k] += steps[k];
+      for (int mask = 0; mask < 2; ++mask) {
+        if (masks.masks[mask]) masks.masks[mask] += steps[mask];
       }
     }
   }
