@@ -32,6 +32,13 @@ def test_help_has_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> N
     assert "example:" in printed and f"rushlight {name}" in printed.partition("example:")[2]
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_begins_with_what_the_command_does(name: str) -> None:
+    description = COMMANDS[name].description or ""
+    assert description.endswith(".") or ":" in description
+    assert description.split()[0].endswith("s")  # a verb in the third person
+
+
 @pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"completion"}))
 def test_json_is_an_option(name: str) -> None:
     """`completion` has no --json, because a shell reads its output."""

@@ -21,6 +21,9 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "aot-c",
         help="write a program as plain C99 code without interpreter, parser and heap",
+        description="Writes a program as C99 source files, with one function for each method. The code needs "
+        "no interpreter, no parser and no heap. The program must not contain parts that a backend runs: "
+        "compile the model with `rushlight compile --backend none`.",
         epilog="example: rushlight aot-c model.pte --out model_c && "
         "cc -std=c99 -O2 -c model_c/model.c -o model.o\n"
         "Then call the function model_forward(in, out), which model_c/model.h declares.",

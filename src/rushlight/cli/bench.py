@@ -32,6 +32,8 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "bench",
         help="measure how long a method runs",
+        description="Runs a method again and again, and prints the times of loading, of the first run and of "
+        "the other runs (median, best and 90th percentile), and the memory in bytes.",
         epilog="example: rushlight bench model.pte --threads 4 --roofline",
     )
     add_program_options(parser)

@@ -33,6 +33,8 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "completion",
         help="print a script that completes commands and options in a shell",
+        description="Prints a script for a shell, which then completes commands and options when you press "
+        "Tab.",
         epilog='example: eval "$(rushlight completion bash)" in ~/.bashrc',
     )
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")

@@ -14,6 +14,8 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "kernels",
         help="print the operators and dtypes for which this runtime has kernels",
+        description="Prints each operator for which this runtime has a kernel, and the dtypes that the "
+        "kernel supports.",
         epilog="example: rushlight kernels --library portable",
     )
     parser.add_argument(

@@ -135,7 +135,7 @@ def _add_report_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sensitivity",
         action="store_true",
-        help="rank the layers by the error that quantization of this layer alone causes",
+        help="rank the layers by the error of the outputs if only this layer is quantized",
     )
     parser.add_argument(
         "--min-snr",

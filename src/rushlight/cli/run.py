@@ -30,6 +30,7 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "run",
         help="run a method and print or save its outputs",
+        description="Runs a method of a program once, and prints its outputs, or saves them with --outputs.",
         epilog="example: rushlight run model.pte --inputs image.png --outputs results",
     )
     add_program_options(parser)

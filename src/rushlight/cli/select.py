@@ -23,6 +23,8 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "select",
         help="write a CMake project with only the kernels and dtypes that programs use",
+        description="Writes a CMake project of a runtime that contains only the kernels and dtypes that the "
+        "given programs use. The binary is then smaller than that of the whole runtime.",
         epilog="example: rushlight select model.pte --out model && cmake -S model -B model/build && "
         "cmake --build model/build",
     )
