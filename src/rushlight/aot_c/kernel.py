@@ -153,6 +153,8 @@ class Kernel:
             return None
         if not isinstance(value, list):
             raise Unsupported(f"argument {position} is not a list of integers")
+        if not all(isinstance(item, Number) for item in value):
+            raise Unsupported(f"argument {position} is not a list of integers")
         return [item.to_int(f"an item of argument {position}") for item in value]
 
     def ints(self, position: int) -> list[int]:
@@ -181,7 +183,11 @@ class Kernel:
     def optional_dtype(self, position: int) -> ScalarType | None:
         """Returns an argument that is a dtype or None."""
         number = self.optional_int(position)
-        return None if number is None else ScalarType(number)
+        if number is None:
+            return None
+        if number not in ScalarType.__members__.values():
+            raise Unsupported(f"argument {position} is {number}, which is not a dtype")
+        return ScalarType(number)
 
     # ---- Parameters ----
 
@@ -224,6 +230,11 @@ class Kernel:
         """Raises Unsupported if the condition does not hold. The portable kernel rejects the same calls."""
         if not condition:
             raise Unsupported(reason)
+
+    def require_rank(self, rank: int, *tensors: TensorValue) -> None:
+        """Raises Unsupported if a tensor does not have this number of dimensions."""
+        for tensor in tensors:
+            self.require(tensor.rank == rank, f"{tensor.describe()} does not have {rank} dimensions")
 
     def require_shape(self, tensor: TensorValue, shape: Sequence[int]) -> None:
         """Raises Unsupported if a result does not have the shape that the kernel computes."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from rushlight.aot_c.code import Code, literal
 from rushlight.aot_c.dtypes import BOOL, DOUBLE, ELEMENTS, LONG, name_of
@@ -102,28 +104,31 @@ class MethodWriter:
             for position, instruction in enumerate(chain.instructions):
                 if position in targets:
                     self._label(chain_index, position)
-                try:
+                with self._recording_refusals(partial(self._where, chain_index, position)):
                     self._instruction(instruction, chain_index)
-                except Unsupported as error:
-                    self.refusals.append(f"{self._where(chain_index, position)}: {error}")
-                # Generators rely on the signature of the operator, which a damaged program need not follow.
-                except (
-                    ArithmeticError,
-                    AssertionError,
-                    AttributeError,
-                    LookupError,
-                    TypeError,
-                    ValueError,
-                ) as error:
-                    reason = f"no code can be generated for these arguments ({type(error).__name__}: {error})"
-                    self.refusals.append(f"{self._where(chain_index, position)}: {reason}")
             if len(chain.instructions) in targets:
                 self._label(chain_index, len(chain.instructions))
-        try:
+        with self._recording_refusals(self._method):
             self._finish()
-        except Unsupported as error:
-            self.refusals.append(f"method '{self.plan.name}': {error}")
         return self._text()
+
+    @contextmanager
+    def _recording_refusals(self, where: Callable[[], str]) -> Iterator[None]:
+        """Returns a context that adds an `Unsupported` error to `refusals`, so that others are found too.
+
+        Args:
+            where: returns the description of the place, which precedes the reason.
+        """
+        try:
+            yield
+        except Unsupported as error:
+            self.refusals.append(f"{where()}: {error}")
+
+    def _method(self) -> str:
+        return f"method '{self.plan.name}'"
+
+    def _where_input(self, end: End) -> str:
+        return f"{self._method()}, input {end.title or end.name}"
 
     def _label(self, chain: int, position: int) -> None:
         self.code.lines.append(f"{self._label_name(chain, position)}:;")
@@ -246,26 +251,11 @@ class MethodWriter:
         code = self.code
         inputs = {end.index: end for end in self.values.inputs if end.name is not None}
         for index in sorted(self.values.computed):
-            number = self.values.number(index)
-            end = inputs.get(index)
-            if end is not None and end.is_fixed:
-                continue
-            if end is not None:
-                first = str(end.name)
-            else:
-                value = self.plan.values[index].val
-                given = value.int_val if isinstance(value, Int) else 0
-                if isinstance(value, Double):
-                    given = value.double_val  # type: ignore[assignment]
-                if isinstance(value, Bool):
-                    given = value.bool_val
-                first = literal(given, _COMPUTE[number.kind])
-            code.add(f"{number.c_type} v{index} = {first};")
+            with self._recording_refusals(self._method):
+                self._declare_number(index, inputs.get(index))
         for index in sorted(self.values.moved):
-            try:
+            with self._recording_refusals(self._method):
                 self._declare_moved(index)
-            except Unsupported as error:
-                self.refusals.append(f"method '{self.plan.name}': {error}")
         for end in self.values.inputs:
             if end.is_fixed and isinstance(end.value, Number):
                 value = self.plan.values[end.index].val
@@ -277,13 +267,30 @@ class MethodWriter:
                     code.add(f"if (!({end.name} == {literal(value.double_val, DOUBLE)})) return 1;")
             if end.name is None or not isinstance(self.plan.values[end.index].val, Tensor):
                 continue
-            try:
+            with self._recording_refusals(partial(self._where_input, end)):
                 tensor = self.values.tensor(end.index)
                 end.value = tensor
                 if end.index not in self.values.direct and tensor.numel:
                     self._copy(tensor.pointer, end.name, tensor)
-            except Unsupported as error:
-                self.refusals.append(f"method '{self.plan.name}', input {end.title or end.name}: {error}")
+
+    def _declare_number(self, index: int, end: End | None) -> None:
+        """Declares the variable of a number that instructions compute, or of an input `end` of the method."""
+        number = self.values.number(index)
+        if end is not None and end.is_fixed:
+            return
+        if end is not None:
+            first = str(end.name)
+        else:
+            value = self.plan.values[index].val
+            given: int | float | bool = 0
+            if isinstance(value, Int):
+                given = value.int_val
+            elif isinstance(value, Double):
+                given = value.double_val
+            elif isinstance(value, Bool):
+                given = value.bool_val
+            first = literal(given, _COMPUTE[number.kind])
+        self.code.add(f"{number.c_type} v{index} = {first};")
 
     def _declare_moved(self, index: int) -> None:
         value = self.values.tensor(index)

@@ -226,7 +226,8 @@ class MethodValues:
 
     def _make_tensor(self, index: int) -> TensorValue:
         tensor = self.plan.values[index].val
-        assert isinstance(tensor, Tensor)
+        if not isinstance(tensor, Tensor):
+            raise Unsupported(f"value {index} is not a tensor")
         if tensor.scalar_type not in ELEMENTS:
             raise Unsupported(f"tensors of {name_of(tensor.scalar_type)} are not supported")
         if tensor.shape_dynamism != TensorShapeDynamism.STATIC and index not in self._indexed_outputs:
@@ -278,17 +279,24 @@ class MethodValues:
         return self.source.memory(f"{owner}_memory_{memory_id}", sizes[memory_id])
 
     def number(self, index: int) -> Number:
-        """Returns a number value: a constant, or a variable if instructions compute the number."""
+        """Returns a number value: a constant, or a variable if instructions compute the number.
+
+        Raises:
+            Unsupported: the value is not a number.
+        """
         value = self.plan.values[index].val
-        kind = {Int: "int", Null: "int", Double: "double", Bool: "bool"}[type(value)]
+        kind = {Int: "int", Null: "int", Double: "double", Bool: "bool"}.get(type(value))
+        if kind is None:
+            raise Unsupported(f"value {index} is not a number")
         if index in self.computed:
             return Number(kind, None, f"v{index}")
         if isinstance(value, Int):
             return Number(kind, value.int_val)
         if isinstance(value, Double):
             return Number(kind, value.double_val)
-        assert isinstance(value, Bool)
-        return Number(kind, value.bool_val)
+        if isinstance(value, Bool):
+            return Number(kind, value.bool_val)
+        raise Unsupported(f"value {index} is None, not a number")
 
     def argument(self, index: int) -> Argument:
         """Returns a value as an argument of a kernel call. A negative index means None."""

@@ -265,6 +265,7 @@ def _convolution(k: Kernel) -> None:
     k.read(source, "in")
     k.read(weight, "weight")
     if bias is not None:
+        k.require_rank(1, bias)
         k.read(bias, "bias")
     k.write(out)
     code = k.code

@@ -136,6 +136,8 @@ def _common_loops(source: TensorValue, out: TensorValue) -> Nest:
 
 def strided(sizes: Sequence[int], source: Sequence[int], target: Sequence[int]) -> Nest:
     """Makes loops with the given strides of the source and the result, in elements."""
+    if not len(sizes) == len(source) == len(target):
+        raise Unsupported("the tensors differ in their numbers of dimensions")
     nest = Nest(2)
     for size, a, b in zip(sizes, source, target, strict=True):
         nest.push(size, a, b)

@@ -50,6 +50,7 @@ def _constant_pad(k: Kernel) -> None:
         len(pad) % 2 == 0 and len(pad) // 2 <= source.rank,
         "the number of padding widths does not match the rank",
     )
+    k.require_rank(source.rank, out)
     shape, copied, start, target = [], [], 0, 0
     for d, size in enumerate(source.sizes):
         pair = source.rank - 1 - d

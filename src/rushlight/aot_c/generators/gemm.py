@@ -222,6 +222,7 @@ def require_same_dtype(k: Kernel, *tensors: TensorValue) -> None:
 def _mm(k: Kernel) -> None:
     a, b, out = k.tensor(0), k.tensor(1), k.tensor(2)
     require_same_dtype(k, a, b, out)
+    k.require_rank(2, a, b)
     k.require_shape(out, [a.sizes[0], b.sizes[1]])
     rows, columns = out.sizes
     write_product(
@@ -241,6 +242,7 @@ def _mm(k: Kernel) -> None:
 def _bmm(k: Kernel) -> None:
     a, b, out = k.tensor(0), k.tensor(1), k.tensor(2)
     require_same_dtype(k, a, b, out)
+    k.require_rank(3, a, b)
     k.require_shape(out, [a.sizes[0], a.sizes[1], b.sizes[2]])
     batches, rows, columns = out.sizes
     write_product(
@@ -261,6 +263,7 @@ def _addmm(batched: bool) -> Generator:
     def generate(k: Kernel) -> None:
         summand, a, b, out = k.tensor(0), k.tensor(1), k.tensor(2), k.tensor(5)
         require_same_dtype(k, a, b, out, summand)
+        k.require_rank(3 if batched else 2, a, b)
         sizes = list(out.sizes)
         k.require_shape(out, [*a.sizes[:-1], b.sizes[-1]])
         write_product(
@@ -287,6 +290,8 @@ def _linear(k: Kernel) -> None:
     require_same_dtype(k, source, weight, out, *([bias] if bias is not None else []))
     k.require(source.is_row_major and out.is_row_major, "the input or the result is not in row-major order")
     vector = weight.rank == 1
+    k.require(source.rank > 0, f"{source.describe()} has no dimensions")
+    k.require(vector or weight.rank == 2, f"the weight {weight.describe()} is neither a matrix nor a vector")
     depth = source.sizes[-1]
     columns = 1 if vector else weight.sizes[0]
     rows = 1

@@ -87,6 +87,7 @@ def _index_select(k: Kernel) -> None:
         source.dtype == out.dtype and index.rank <= 1,
         "the dtypes of input and result differ, or the rank of the index is above 1",
     )
+    k.require_rank(source.rank, out)
     if source.rank:
         k.require_shape(out, [index.numel if d == axis else s for d, s in enumerate(source.sizes)])
     if out.numel == 0:
@@ -166,6 +167,8 @@ def _scatter(k: Kernel, reduction: str, value_position: int, is_number: bool, ou
         copy_elements(k, source, out, Nest.over(out.sizes, source, out), 0, 0, names)
     if index.numel == 0:
         return
+    ranks = {max(tensor.rank, 1) for tensor in (index, source, part) if tensor is not None}
+    k.require(len(ranks) == 1, "the ranks of index, input and source differ")
     for d in range(max(index.rank, 1)):
         fits = (d == axis or _size_at(index, d) <= _size_at(out, d)) and (
             part is None or _size_at(index, d) <= _size_at(part, d)

@@ -214,6 +214,8 @@ def _layer_norm(k: Kernel) -> None:
     k.require(
         lead >= 0 and list(source.sizes[lead:]) == k.ints(1), "normalized_shape does not match the input"
     )
+    k.require_rank(source.rank, out, mean, rstd)
+    k.require_rank(normalized, *(tensor for tensor in (weight, bias) if tensor is not None))
     norm = Normalization(k, source, out, weight, bias)
     for d, size in enumerate(source.sizes):
         if d < lead:
@@ -233,6 +235,10 @@ def _group_norm(k: Kernel) -> None:
         source.rank >= 2 and source.sizes[0] == n and source.sizes[1] == c,
         "N and C differ from the sizes of the input",
     )
+    k.require(group > 0 and c % group == 0, "the channels cannot be divided into the groups")
+    k.require_rank(source.rank, out)
+    k.require_rank(2, mean, rstd)
+    k.require_rank(1, *(tensor for tensor in (weight, bias) if tensor is not None))
     each = c // group
     norm = Normalization(k, source, out, weight, bias)
     norm.groups.push(n, source.strides[0], out.strides[0], 0, 0, mean.strides[0], rstd.strides[0])

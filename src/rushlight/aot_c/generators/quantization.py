@@ -54,23 +54,42 @@ class Parts:
     zero: Callable[[str], str]
 
 
-def _nest_of_whole(out: TensorValue, source: TensorValue) -> Nest:
+def inverse_of(k: Kernel, position: int) -> float:
+    """Returns the reciprocal, in float32, of an argument that is a constant scale."""
+    scale = k.real(position)
+    k.require(scale != 0, "the scale is 0")
+    return float32(1.0 / scale)
+
+
+def _nest_of_whole(k: Kernel, out: TensorValue, source: TensorValue) -> Nest:
+    """Makes loops over all elements of a tensor whose parts have equal parameters."""
+    k.require_shape(out, source.sizes)
     nest = Nest(3)
     for d, size in enumerate(out.sizes):
         nest.push(size, out.strides[d], source.strides[d], 0)
     return nest
 
 
-def _nest_of_axis(out: TensorValue, source: TensorValue, axis: int) -> Nest:
+def _nest_of_axis(k: Kernel, out: TensorValue, source: TensorValue, axis: int) -> Nest:
+    """Makes loops over all elements of a tensor whose parts are the indices of one axis."""
+    k.require_shape(out, source.sizes)
     nest = Nest(3)
     for d, size in enumerate(out.sizes):
         nest.push(size, out.strides[d], source.strides[d], 1 if d == axis else 0)
     return nest
 
 
-def _nest_of_groups(out: TensorValue, source: TensorValue, group: int) -> Nest:
+def _last_size(k: Kernel, tensor: TensorValue) -> int:
+    """Returns the size of the last axis of a tensor."""
+    k.require(tensor.rank > 0, "the tensor has no dimensions")
+    return tensor.sizes[-1]
+
+
+def _nest_of_groups(k: Kernel, out: TensorValue, source: TensorValue, group: int) -> Nest:
+    """Makes loops over all elements of a tensor whose parts are groups along the last axis."""
+    k.require_shape(out, source.sizes)
     nest = Nest(3)
-    groups = out.sizes[-1] // group if group else 0
+    groups = _last_size(k, out) // group if group else 0
     part = groups
     for size in out.sizes[:-1]:
         part *= size
@@ -195,11 +214,11 @@ def _numbers(
 
 def _quantize_tensor(k: Kernel) -> None:
     source, out = k.tensor(0), k.tensor(6)
-    inverse = float32(1.0 / k.real(1))
+    inverse = inverse_of(k, 1)
     scale = k.value("float", "inverse", k.constant(inverse, FLOAT))
     zero = k.value("float", "zero", k.constant(float32(float(k.integer(2))), FLOAT))
     parts = Parts(lambda at: scale, lambda at: zero)
-    _quantize(k, _nest_of_whole(out, source), source, out, parts, FLOAT, k.integer(3), k.integer(4))
+    _quantize(k, _nest_of_whole(k, out, source), source, out, parts, FLOAT, k.integer(3), k.integer(4))
 
 
 def _dequantize_tensor(k: Kernel) -> None:
@@ -211,7 +230,7 @@ def _dequantize_tensor(k: Kernel) -> None:
     scale = k.value(c, "scale", k.constant(k.real(1), compute))
     zero = k.value(c, "zero", k.constant(float(k.integer(2)), compute))
     parts = Parts(lambda at: scale, lambda at: zero)
-    _dequantize(k, _nest_of_whole(out, source), source, out, parts, common)
+    _dequantize(k, _nest_of_whole(k, out, source), source, out, parts, common)
 
 
 def _quantize_by_tensor(k: Kernel) -> None:
@@ -223,7 +242,7 @@ def _quantize_by_tensor(k: Kernel) -> None:
     k.code.add(f"const float inverse = (float)(1.0 / {wide});")
     k.code.add(f"const float offset = (float)(double)(int64_t){zero_text};")
     parts = Parts(lambda at: "inverse", lambda at: "offset")
-    _quantize(k, _nest_of_whole(out, source), source, out, parts, FLOAT, k.integer(3), k.integer(4))
+    _quantize(k, _nest_of_whole(k, out, source), source, out, parts, FLOAT, k.integer(3), k.integer(4))
 
 
 def _dequantize_by_tensor(k: Kernel) -> None:
@@ -237,7 +256,7 @@ def _dequantize_by_tensor(k: Kernel) -> None:
     k.code.add(f"const {c} factor = ({c}){wide};")
     k.code.add(f"const {c} offset = ({c})(double)(int64_t){zero_text};")
     parts = Parts(lambda at: "factor", lambda at: "offset")
-    _dequantize(k, _nest_of_whole(out, source), source, out, parts, common)
+    _dequantize(k, _nest_of_whole(k, out, source), source, out, parts, common)
 
 
 def _axis(k: Kernel, source: TensorValue, axis: int, scales: TensorValue) -> int:
@@ -254,7 +273,7 @@ def _quantize_channel(k: Kernel) -> None:
     axis = _axis(k, source, k.integer(3), scales)
     common = DOUBLE if DOUBLE in (scales.dtype, zeros.dtype) else FLOAT
     parts = Parts(_numbers(k, scales, "scales", common, True), _numbers(k, zeros, "zeros", common, False))
-    _quantize(k, _nest_of_axis(out, source, axis), source, out, parts, common, k.integer(4), k.integer(5))
+    _quantize(k, _nest_of_axis(k, out, source, axis), source, out, parts, common, k.integer(4), k.integer(5))
 
 
 def _quantize_parts(k: Kernel, nest: Nest, out: TensorValue, quant_min: int, quant_max: int) -> None:
@@ -294,7 +313,7 @@ def _dequantize_parts(k: Kernel, nest: Nest, out: TensorValue, zeros: TensorValu
 def _dequantize_channel(k: Kernel) -> None:
     source, scales, out = k.tensor(0), k.tensor(1), k.tensor(8)
     axis = _axis(k, source, k.integer(3), scales)
-    _dequantize_parts(k, _nest_of_axis(out, source, axis), out, k.optional_tensor(2))
+    _dequantize_parts(k, _nest_of_axis(k, out, source, axis), out, k.optional_tensor(2))
 
 
 def _group(k: Kernel, position: int) -> int:
@@ -303,30 +322,31 @@ def _group(k: Kernel, position: int) -> int:
     single = size > source.sizes[1] and scales.rank > 0 and scales.sizes[-1] == 1
     group = source.sizes[1] if single else size
     k.require(
-        size > 1 and source.sizes[1] % group == 0, "the size of a row is not a multiple of the group size"
+        size > 1 and group > 0 and source.sizes[1] % group == 0,
+        "the size of a row is not a multiple of the group size",
     )
     return group
 
 
 def _quantize_group(k: Kernel) -> None:
-    nest = _nest_of_groups(k.tensor(7), k.tensor(0), _group(k, 6))
+    nest = _nest_of_groups(k, k.tensor(7), k.tensor(0), _group(k, 6))
     _quantize_parts(k, nest, k.tensor(7), k.integer(3), k.integer(4))
 
 
 def _dequantize_group(k: Kernel) -> None:
-    nest = _nest_of_groups(k.tensor(8), k.tensor(0), _group(k, 6))
+    nest = _nest_of_groups(k, k.tensor(8), k.tensor(0), _group(k, 6))
     _dequantize_parts(k, nest, k.tensor(8), k.optional_tensor(2))
 
 
 def _quantize_token(k: Kernel) -> None:
     source = k.tensor(0)
-    nest = _nest_of_groups(k.tensor(6), source, source.sizes[-1])
+    nest = _nest_of_groups(k, k.tensor(6), source, _last_size(k, source))
     _quantize_parts(k, nest, k.tensor(6), k.integer(3), k.integer(4))
 
 
 def _dequantize_token(k: Kernel) -> None:
     source = k.tensor(0)
-    nest = _nest_of_groups(k.tensor(7), source, source.sizes[-1])
+    nest = _nest_of_groups(k, k.tensor(7), source, _last_size(k, source))
     _dequantize_parts(k, nest, k.tensor(7), k.tensor(2))
 
 
@@ -344,7 +364,7 @@ class Requantizer:
     def __init__(self, k: Kernel, first: int) -> None:
         """Reads scale, zero point, least and most, starting at argument `first`."""
         self.k = k
-        self.inverse = k.value("float", "inverse", k.constant(float32(1.0 / k.real(first)), FLOAT))
+        self.inverse = k.value("float", "inverse", k.constant(inverse_of(k, first), FLOAT))
         names = ("out_zero", "least", "most")
         self.zero, self.least, self.most = (
             k.value("float", name, k.constant(float32(float(k.integer(first + 1 + i))), FLOAT))

@@ -165,6 +165,7 @@ def _linear(k: Kernel) -> None:
         weight.dtype == ScalarType.CHAR and weight.rank == 2, "the weight is not an int8 tensor of rank 2"
     )
     columns, depth = weight.sizes
+    k.require(source.rank > 0, f"{source.describe()} has no dimensions")
     k.require_shape(out, [*source.sizes[:-1], columns])
     k.require(source.sizes[-1] == depth, "the last dims of input and weight differ")
     k.require(source.is_row_major and out.is_row_major, "a tensor is not in row-major order")

@@ -250,6 +250,7 @@ def _by_factors(kind: str, aligns: bool) -> Generator:
                 "output_size and scale_factors are both None, or scale_factors does not have two items",
             )
             assert factors is not None
+            k.require_rank(4, source)
             scales = list(factors)
             sizes = [int(source.sizes[2 + d] * factors[d]) for d in range(2)]
         _resample(k, source, k.tensor(first + 1), kind, 2, sizes, align, scales)

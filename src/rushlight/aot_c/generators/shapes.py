@@ -37,6 +37,12 @@ def normalized(k: Kernel, dim: int, rank: int) -> int:
     return dim % most
 
 
+def axis_of(k: Kernel, dim: int, tensor: TensorValue) -> int:
+    """Returns a dim counted from 0 of a tensor that has at least one dimension."""
+    k.require(tensor.rank > 0, f"{tensor.describe()} has no dimensions")
+    return normalized(k, dim, tensor.rank)
+
+
 def require_same(k: Kernel, source: TensorValue, out: TensorValue) -> None:
     """Raises Unsupported if the dtypes of the two tensors differ."""
     k.require(source.dtype == out.dtype, "the dtypes differ")
@@ -124,7 +130,7 @@ def _bound(k: Kernel, position: int) -> int | None:
 
 def _slice(k: Kernel) -> None:
     source, out = k.tensor(0), k.tensor(5)
-    axis = normalized(k, k.integer(1), source.rank)
+    axis = axis_of(k, k.integer(1), source)
     step = k.integer(4)
     first, count = slice_bounds(source.sizes[axis], _bound(k, 2), _bound(k, 3), step)
     _part(k, source, out, axis, first, count, step)
@@ -150,14 +156,14 @@ def _part(
 
 def _narrow(k: Kernel) -> None:
     source, out = k.tensor(0), k.tensor(4)
-    axis = normalized(k, k.integer(1), source.rank)
+    axis = axis_of(k, k.integer(1), source)
     start = k.integer(2)
     _part(k, source, out, axis, start % max(source.sizes[axis], 1) if start < 0 else start, k.integer(3))
 
 
 def _split(k: Kernel, sizes: list[int], dim: int, outs: list[TensorValue]) -> None:
     source = k.tensor(0)
-    axis = normalized(k, dim, source.rank)
+    axis = axis_of(k, dim, source)
     k.require(
         len(sizes) == len(outs) and sum(sizes) == source.sizes[axis],
         "the sizes of the parts do not match the dim",
@@ -172,7 +178,7 @@ def _split(k: Kernel, sizes: list[int], dim: int, outs: list[TensorValue]) -> No
 
 def _split_equal(k: Kernel) -> None:
     source, size, dim, outs = k.tensor(0), k.integer(1), k.integer(2), k.tensors(3)
-    total = source.sizes[normalized(k, dim, source.rank)]
+    total = source.sizes[axis_of(k, dim, source)]
     sizes = [min(size, total - start) for start in range(0, total, max(size, 1))] or [0]
     _split(k, sizes, dim, outs)
 
@@ -183,7 +189,7 @@ def _split_sizes(k: Kernel) -> None:
 
 def _unbind(k: Kernel) -> None:
     source, outs = k.tensor(0), k.tensors(2)
-    axis = normalized(k, k.integer(1), source.rank)
+    axis = axis_of(k, k.integer(1), source)
     k.require(len(outs) == source.sizes[axis], "the sizes of the parts do not match the dim")
     name = k.read(source, "in")
     for i, out in enumerate(outs):
@@ -221,7 +227,7 @@ def runtime_index(k: Kernel, number: Number, size: int) -> int | str:
 
 def _select(k: Kernel) -> None:
     source, out = k.tensor(0), k.tensor(3)
-    axis = normalized(k, k.integer(1), source.rank)
+    axis = axis_of(k, k.integer(1), source)
     _selected(k, source, out, axis, runtime_index(k, k.number(2), source.sizes[axis]))
 
 
@@ -241,7 +247,8 @@ def _scatter_part(
 
 def _slice_scatter(k: Kernel) -> None:
     source, part, out = k.tensor(0), k.tensor(1), k.tensor(6)
-    axis = normalized(k, k.integer(2), source.rank)
+    axis = axis_of(k, k.integer(2), source)
+    k.require_rank(source.rank, out)
     step = k.integer(5)
     first, count = slice_bounds(source.sizes[axis], _bound(k, 3), _bound(k, 4), step)
     k.require(
@@ -254,7 +261,8 @@ def _slice_scatter(k: Kernel) -> None:
 
 def _select_scatter(k: Kernel) -> None:
     source, part, out = k.tensor(0), k.tensor(1), k.tensor(4)
-    axis = normalized(k, k.integer(2), source.rank)
+    axis = axis_of(k, k.integer(2), source)
+    k.require_rank(source.rank, out)
     index = runtime_index(k, k.number(3), source.sizes[axis])
     steps = [stride for d, stride in enumerate(out.strides) if d != axis]
     k.require(
@@ -299,6 +307,7 @@ def _as_strided(k: Kernel) -> None:
     sizes, strides, first = k.ints(1), k.ints(2), k.optional_int(3) or 0
     require_same(k, source, out)
     k.require_shape(out, sizes)
+    k.require(len(sizes) == len(strides), "size and stride differ in their lengths")
     last = first + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
     k.require(
         out.numel == 0 or (0 <= first and last < source.numel), "the view exceeds the memory of the tensor"
@@ -326,9 +335,11 @@ def _unfold(k: Kernel) -> None:
 
 def _cat(k: Kernel) -> None:
     tensors, out = k.tensors(0), k.tensor(2)
+    k.require(len(tensors) > 0, "there are no tensors")
     filled = [tensor for tensor in tensors if not (tensor.rank == 1 and tensor.sizes[0] == 0)] or tensors[:1]
     require_cast(k, result_type([(tensor.dtype, tensor.rank) for tensor in tensors]), out.dtype)
-    axis = normalized(k, k.integer(1), filled[0].rank)
+    axis = axis_of(k, k.integer(1), filled[0])
+    k.require_rank(filled[0].rank, *filled, out)
     position = 0
     name = k.write(out)
     for i, tensor in enumerate(filled):
@@ -347,6 +358,7 @@ def _cat(k: Kernel) -> None:
 
 def _stack(k: Kernel) -> None:
     tensors, out = k.tensors(0), k.tensor(2)
+    k.require(len(tensors) > 0, "there are no tensors")
     require_cast(k, result_type([(tensor.dtype, tensor.rank) for tensor in tensors]), out.dtype)
     axis = normalized(k, k.integer(1), tensors[0].rank + 1)
     sizes = list(tensors[0].sizes)
@@ -364,6 +376,7 @@ def _repeat(k: Kernel) -> None:
     source, repeats, out = k.tensor(0), k.ints(1), k.tensor(2)
     require_same(k, source, out)
     lead = len(repeats) - source.rank
+    k.require(lead >= 0, "there are fewer repeats than dimensions")
     padded_sizes = [1] * lead + list(source.sizes)
     k.require_shape(out, [times * size for times, size in zip(repeats, padded_sizes, strict=True)])
     nest = Nest(2)

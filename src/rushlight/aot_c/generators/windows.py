@@ -60,6 +60,8 @@ class Image:
     def of(cls, tensor: TensorValue, dims: int) -> Image:
         """Describes a tensor with channels, `dims` spatial dims and perhaps a batch."""
         channel = tensor.rank - dims - 1
+        if channel not in (0, 1):
+            raise Unsupported(f"{tensor.describe()} does not have channels and {dims} spatial dims")
         lead = 3 - dims
         return cls(
             batch=tensor.sizes[0] if channel > 0 else 1,
