@@ -8,7 +8,7 @@ import pytest
 
 from rushlight.format.errors import FormatError
 from rushlight.format.ptd import read_ptd, write_ptd
-from rushlight.format.pte import PTEFile, read_pte, write_pte
+from rushlight.format.pte import PTEFile, PTELayout, read_pte, write_pte
 from rushlight.format.segments import NamedDataEntry
 from rushlight.format.text import format_pte
 
@@ -32,7 +32,7 @@ def is_read(read: Callable[[bytes], Any], data: bytes) -> bool:
 
 @pytest.fixture
 def pte(every_kind: PTEFile) -> bytes:
-    return write_pte(every_kind, segment_alignment=16)
+    return write_pte(every_kind, PTELayout(segment_alignment=16))
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from rushlight.format.program import (
 from rushlight.format.pte import (
     NamedDataEntry,
     PTEFile,
+    PTELayout,
     program_fingerprint,
     read_pte,
     write_pte,
@@ -76,7 +77,7 @@ def test_writing_does_not_change_the_file(every_kind: PTEFile) -> None:
 
 
 def test_header_says_where_tables_and_segments_are(every_kind: PTEFile) -> None:
-    data = write_pte(every_kind, segment_alignment=512)
+    data = write_pte(every_kind, PTELayout(segment_alignment=512))
     assert data[4:8] == b"ET12"
     magic, length, tables, base, size = struct.unpack_from("<4sIQQQ", data, 8)
     assert (magic, length) == (b"eh00", 32)
@@ -88,7 +89,7 @@ def test_header_says_where_tables_and_segments_are(every_kind: PTEFile) -> None:
 def test_constants_are_aligned_in_the_file(every_kind: PTEFile, alignment: int) -> None:
     marker = b"\xa5" * 24
     every_kind.constants[1] = marker
-    data = write_pte(every_kind, constant_tensor_alignment=alignment)
+    data = write_pte(every_kind, PTELayout(constant_tensor_alignment=alignment))
     assert data.index(marker) % alignment == 0
     assert as_bytes(read_pte(data).constants) == every_kind.constants
 
@@ -101,7 +102,7 @@ def test_named_data_are_aligned_in_the_file(every_kind: PTEFile) -> None:
 @pytest.mark.parametrize("as_segments", [True, False])
 def test_delegate_data_are_aligned_in_the_file(every_kind: PTEFile, as_segments: bool) -> None:
     every_kind.delegate_data[0] = b"\xa5" * 99
-    data = write_pte(every_kind, delegate_alignment=1024, extract_delegate_segments=as_segments)
+    data = write_pte(every_kind, PTELayout(delegate_alignment=1024, extract_delegate_segments=as_segments))
     assert data.index(b"\xa5" * 99) % 1024 == 0
     assert as_bytes(read_pte(data).delegate_data) == [b"\xa5" * 99, b""]
 
@@ -297,9 +298,9 @@ def test_what_cannot_be_written(every_kind: PTEFile, damage: Callable[[PTEFile],
 
 @pytest.mark.parametrize("name", ["constant_tensor_alignment", "segment_alignment", "delegate_alignment"])
 def test_alignments_are_powers_of_two(every_kind: PTEFile, name: str) -> None:
-    options: dict[str, Any] = {name: 48}
+    layout = replace(PTELayout(), **{name: 48})  # type: ignore[arg-type]
     with pytest.raises(FormatError, match=f"{name} must be a power of two, got 48"):
-        write_pte(every_kind, **options)
+        write_pte(every_kind, layout)
 
 
 @pytest.mark.parametrize(

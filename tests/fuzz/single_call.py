@@ -10,7 +10,7 @@ from tests.fuzz.record import dim_order
 
 from rushlight.emit.tensors import SCALAR_TYPES
 from rushlight.format import program as pte
-from rushlight.format.pte import PTEFile, write_pte
+from rushlight.format.pte import PTEFile, PTELayout, write_pte
 
 
 def _types(name: str) -> list[str]:
@@ -120,4 +120,4 @@ def single_call_program(call: Call, outs: int, constant_tensors: bool = False) -
         non_const_buffer_sizes=[0, writer.used + 16],
     )
     program = pte.Program(0, [plan], [], [], [], pte.SubsegmentOffsets(0, []))
-    return write_pte(PTEFile(program, constants=list(writer.constants)), segment_alignment=16)
+    return write_pte(PTEFile(program, constants=list(writer.constants)), PTELayout(segment_alignment=16))

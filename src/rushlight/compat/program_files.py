@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from rushlight.compat.cord import Cord, CordBuffer
 from rushlight.delegate.file_data import FileBackedData
 from rushlight.delegate.named_data import DataEntry, NamedDataStoreOutput
 from rushlight.format.program import BackendDelegateInlineData, Buffer, DataLocation, Program
 from rushlight.format.pte import PTEFile as FormatFile
-from rushlight.format.pte import read_pte, write_pte
+from rushlight.format.pte import PTELayout, read_pte, write_pte
 from rushlight.format.segments import NamedDataEntry
 
 
@@ -52,21 +51,18 @@ def serialize_pte_binary(
         ValueError: payloads must be stored in segments, but a payload does not belong to a delegate.
         EncodeError: a value does not fit into its field.
     """
-    options: dict[str, Any] = {"delegate_alignment": delegate_alignment}
+    layout = PTELayout(
+        segment_alignment=segment_alignment,
+        delegate_alignment=delegate_alignment,
+        extract_delegate_segments=extract_delegate_segments,
+    )
     if constant_tensor_alignment is not None:
-        options["constant_tensor_alignment"] = constant_tensor_alignment
+        layout = replace(layout, constant_tensor_alignment=constant_tensor_alignment)
     if isinstance(pte_file, PTEFile):
         if extract_delegate_segments:
             _check_payloads(pte_file.program)
         pte_file = _format_file(pte_file)
-    return Cord(
-        write_pte(
-            pte_file,
-            extract_delegate_segments=extract_delegate_segments,
-            segment_alignment=segment_alignment,
-            **options,
-        )
-    )
+    return Cord(write_pte(pte_file, layout))
 
 
 def _check_payloads(program: Program) -> None:

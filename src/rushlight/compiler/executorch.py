@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from torch.export import ExportedProgram
 
@@ -18,7 +18,7 @@ from rushlight.compiler.plan_memory import shares_state
 from rushlight.emit.program import EmitterOutput
 from rushlight.format.program import Program
 from rushlight.format.ptd import write_ptd, write_ptd_to_file
-from rushlight.format.pte import write_pte, write_pte_to_file
+from rushlight.format.pte import PTELayout, write_pte, write_pte_to_file
 from rushlight.format.text import format_pte
 from rushlight.ir.errors import InternalError
 from rushlight.ir.fingerprint import Fingerprint, fingerprint, first_difference
@@ -108,12 +108,12 @@ class ExecutorchProgramManager:
         self._execution_programs = execution_programs
         self._config_methods = config_methods
         self._emitter_output = emitter_output
-        self._write_options: dict[str, Any] = {
-            "constant_tensor_alignment": config.constant_tensor_alignment or DEFAULT_CONSTANT_ALIGNMENT,
-            "segment_alignment": config.segment_alignment,
-            "delegate_alignment": config.delegate_alignment,
-            "extract_delegate_segments": config.extract_delegate_segments,
-        }
+        self._layout = PTELayout(
+            constant_tensor_alignment=config.constant_tensor_alignment or DEFAULT_CONSTANT_ALIGNMENT,
+            segment_alignment=config.segment_alignment,
+            delegate_alignment=config.delegate_alignment,
+            extract_delegate_segments=config.extract_delegate_segments,
+        )
         self._pte = replace(emitter_output.pte, digest=config.digest)
         self._etrecord: ETRecord | None = None
         self._buffer: bytes | None = None
@@ -185,14 +185,14 @@ class ExecutorchProgramManager:
     def buffer(self) -> bytes:
         """The bytes of the .pte file. The program is serialized at the first access."""
         if self._buffer is None:
-            self._buffer = write_pte(self._pte, **self._write_options)
+            self._buffer = write_pte(self._pte, self._layout)
         return self._buffer
 
     @property
     def data_files(self) -> dict[str, bytes]:
         """The bytes of each .ptd file, by file tag."""
         files = self._emitter_output.external_constants
-        alignment = self._write_options["segment_alignment"]
+        alignment = self._layout.segment_alignment
         return {tag: write_ptd(entries, segment_alignment=alignment) for tag, entries in files.items()}
 
     @property
@@ -208,7 +208,7 @@ class ExecutorchProgramManager:
         Args:
             open_file: a binary file that is open for writing.
         """
-        write_pte_to_file(self._pte, open_file, **self._write_options)
+        write_pte_to_file(self._pte, open_file, self._layout)
 
     def write_tensor_data_to_file(self, outdir: str | os.PathLike[str]) -> None:
         """Writes the .ptd files.
@@ -216,7 +216,7 @@ class ExecutorchProgramManager:
         Args:
             outdir: the folder. Each file has the name of its tag, with the suffix .ptd.
         """
-        alignment = self._write_options["segment_alignment"]
+        alignment = self._layout.segment_alignment
         for tag, entries in self._emitter_output.external_constants.items():
             name = tag if tag.endswith(".ptd") else f"{tag}.ptd"
             write_ptd_to_file(entries, Path(outdir) / name, segment_alignment=alignment)
@@ -233,7 +233,7 @@ class ExecutorchProgramManager:
         """
         if not str(path).endswith(".pte"):
             raise ValueError(f"Path {path} does not end with .pte")
-        write_pte_to_file(self._pte, path, **self._write_options)
+        write_pte_to_file(self._pte, path, self._layout)
 
     def dump_executorch_program(self, verbose: bool = False, out: TextIO | None = None) -> None:
         """Prints the program.

@@ -57,6 +57,7 @@ __all__ = [
     "MAX_VERSION",
     "NamedDataEntry",
     "PTEFile",
+    "PTELayout",
     "program_fingerprint",
     "read_pte",
     "write_pte",
@@ -100,48 +101,43 @@ class PTEFile:
     digest: bool = False
 
 
-def write_pte(
-    file: PTEFile,
-    *,
-    constant_tensor_alignment: int = 16,
-    segment_alignment: int = 128,
-    delegate_alignment: int | None = None,
-    extract_delegate_segments: bool = True,
-) -> bytes:
-    """Returns the bytes of a `.pte` file. They depend only on the contents.
+@dataclass(frozen=True)
+class PTELayout:
+    """Where the data of a program are in its file. Alignments are powers of two, in bytes.
+
+    Attributes:
+        constant_tensor_alignment: the alignment of each constant.
+        segment_alignment: the alignment of each segment.
+        delegate_alignment: the alignment of the data of each delegate; None for no alignment.
+        extract_delegate_segments: whether delegate data are in segments. Otherwise they are in the tables.
+    """
+
+    constant_tensor_alignment: int = 16
+    segment_alignment: int = 128
+    delegate_alignment: int | None = None
+    extract_delegate_segments: bool = True
+
+
+_DEFAULT_LAYOUT = PTELayout()
+
+
+def write_pte(file: PTEFile, layout: PTELayout = _DEFAULT_LAYOUT) -> bytes:
+    """Returns the bytes of a `.pte` file. They depend only on the arguments.
 
     Equal constants are stored once. The data are copied once. `file` is not changed.
 
     Args:
         file: the contents.
-        constant_tensor_alignment: the alignment of each constant.
-        segment_alignment: the alignment of each segment.
-        delegate_alignment: the alignment of the data of each delegate. All alignments are powers of two, in
-            bytes from the start of the file.
-        extract_delegate_segments: store delegate data in segments instead of the tables.
+        layout: where the data are in the file.
 
     Raises:
         FormatError: the contents are invalid.
     """
-    return b"".join(
-        _assemble(
-            file,
-            constant_tensor_alignment,
-            segment_alignment,
-            delegate_alignment,
-            extract_delegate_segments,
-        )
-    )
+    return b"".join(_assemble(file, layout))
 
 
 def write_pte_to_file(
-    file: PTEFile,
-    target: str | os.PathLike[str] | BinaryIO,
-    *,
-    constant_tensor_alignment: int = 16,
-    segment_alignment: int = 128,
-    delegate_alignment: int | None = None,
-    extract_delegate_segments: bool = True,
+    file: PTEFile, target: str | os.PathLike[str] | BinaryIO, layout: PTELayout = _DEFAULT_LAYOUT
 ) -> int:
     """Writes a `.pte` file without copying the data.
 
@@ -150,10 +146,7 @@ def write_pte_to_file(
     Args:
         file: the contents.
         target: a path, or an open binary file.
-        constant_tensor_alignment: see `write_pte`.
-        segment_alignment: see `write_pte`.
-        delegate_alignment: see `write_pte`.
-        extract_delegate_segments: see `write_pte`.
+        layout: where the data are in the file.
 
     Returns:
         The number of written bytes.
@@ -162,10 +155,7 @@ def write_pte_to_file(
         FormatError: the contents are invalid.
         OSError: the file cannot be written.
     """
-    pieces = _assemble(
-        file, constant_tensor_alignment, segment_alignment, delegate_alignment, extract_delegate_segments
-    )
-    return write_pieces(pieces, target)
+    return write_pieces(_assemble(file, layout), target)
 
 
 BUNDLE_IDENTIFIER = b"BP08"
@@ -290,17 +280,49 @@ def program_fingerprint(data: object) -> int:
     return size << 32 | zlib.crc32(view[:size])
 
 
-def _assemble(
-    file: PTEFile,
-    constant_tensor_alignment: int,
-    segment_alignment: int,
-    delegate_alignment: int | None,
-    extract_delegate_segments: bool,
-) -> list[Piece]:
+def _assemble(file: PTEFile, layout: PTELayout) -> list[Piece]:
     """Returns the file as pieces, in the order in which they are written."""
-    check_alignment("constant_tensor_alignment", constant_tensor_alignment)
-    if delegate_alignment is not None:
-        check_alignment("delegate_alignment", delegate_alignment)
+    check_alignment("constant_tensor_alignment", layout.constant_tensor_alignment)
+    if layout.delegate_alignment is not None:
+        check_alignment("delegate_alignment", layout.delegate_alignment)
+    _check_contents(file)
+    program = file.program
+    # The plans belong to the caller. They are replaced by copies, and not changed.
+    program = copy.copy(program)
+    program.execution_plan = list(program.execution_plan)
+    writer = SegmentWriter(layout.segment_alignment)
+    _add_constants(file, program, writer, layout.constant_tensor_alignment)
+    _add_mutable_data(file, program, writer)
+    _add_delegates(file, program, writer, layout.extract_delegate_segments, layout.delegate_alignment or 1)
+    places = add_named(writer, file.named_data)
+    digest = bytearray(32 if file.digest else 0)
+    if file.digest:
+        places[DIGEST_KEY] = len(writer.segments)
+        writer.add([memoryview(digest)])
+    program.named_data = [NamedData(key, place) for key, place in places.items()] or None
+    program.segments = writer.segments
+    table_alignment = layout.delegate_alignment or 0
+    if writer.size == 0:
+        return [encode(program_binding(), program, align=table_alignment)]
+    tables = encode(program_binding(), program, header_size=PROGRAM_HEADER_SIZE, align=table_alignment)
+    base = align_up(len(tables), writer.base_alignment)
+    header = program_header(FileLayout(len(tables), base, writer.size))
+    tables[START : START + PROGRAM_HEADER_SIZE] = header
+    pieces: list[Piece] = [tables, bytes(base - len(tables)), *writer.pieces()]
+    if file.digest:
+        covered = hashlib.sha256()
+        for piece in pieces[:-1]:
+            covered.update(piece)
+        digest[:] = covered.digest()
+    return pieces
+
+
+def _check_contents(file: PTEFile) -> None:
+    """Checks what the writer requires of the program and the names of its data.
+
+    Raises:
+        EncodeError: the contents cannot be written.
+    """
     program = file.program
     if not 0 <= program.version <= MAX_VERSION:
         raise EncodeError(
@@ -311,37 +333,8 @@ def _assemble(
     if program.named_data:
         raise EncodeError("the program already has named data; pass them in PTEFile.named_data instead")
     check_program(program)
-    # The plans belong to the caller. They are replaced by copies, and not changed.
-    program = copy.copy(program)
-    program.execution_plan = list(program.execution_plan)
-    writer = SegmentWriter(segment_alignment)
-    _add_constants(file, program, writer, constant_tensor_alignment)
-    _add_mutable_data(file, program, writer)
-    _add_delegates(file, program, writer, extract_delegate_segments, delegate_alignment or 1)
     if DIGEST_KEY in file.named_data:
         raise EncodeError(f"the name {DIGEST_KEY!r} is reserved for the digest; set PTEFile.digest instead")
-    places = add_named(writer, file.named_data)
-    digest = bytearray(32 if file.digest else 0)
-    if file.digest:
-        places[DIGEST_KEY] = len(writer.segments)
-        writer.add([memoryview(digest)])
-    program.named_data = [NamedData(key, place) for key, place in places.items()] or None
-    program.segments = writer.segments
-    if writer.size == 0:
-        return [encode(program_binding(), program, align=delegate_alignment or 0)]
-    tables = encode(
-        program_binding(), program, header_size=PROGRAM_HEADER_SIZE, align=delegate_alignment or 0
-    )
-    base = align_up(len(tables), writer.base_alignment)
-    layout = FileLayout(len(tables), base, writer.size)
-    tables[START : START + PROGRAM_HEADER_SIZE] = program_header(layout)
-    pieces: list[Piece] = [tables, bytes(base - len(tables)), *writer.pieces()]
-    if file.digest:
-        covered = hashlib.sha256()
-        for piece in pieces[:-1]:
-            covered.update(piece)
-        digest[:] = covered.digest()
-    return pieces
 
 
 def _either(name: str, given: list[Any], inside: list[Any]) -> list[Any]:
