@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
+from typing import NamedTuple
 
 import sympy
 import torch
@@ -56,8 +57,22 @@ class _NotEncoded(Exception):
     """A relation contains a function or a symbol that the runtime does not support."""
 
 
-# Operation, index of the input or value, dim, name of the pushed value, constant.
-_Step = tuple[int, int, int, str, int]
+class _Step(NamedTuple):
+    """A step of the stack machine.
+
+    Attributes:
+        op: the operation.
+        source: the index of the input or value that the step pushes.
+        dim: the dimension of a pushed size.
+        name: the name of the pushed value.
+        constant: the pushed constant.
+    """
+
+    op: int
+    source: int = 0
+    dim: int = 0
+    name: str = ""
+    constant: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +86,23 @@ class _Origin:
     scale: int = 1
     offset: int = 0
     order: int = -1  # the position in the list of computed integers, or -1
+
+
+@dataclass(frozen=True, slots=True)
+class _EncodedRelation:
+    """A relation as the file contains it.
+
+    Attributes:
+        steps: the steps that compute it.
+        trigger: the index of the value after which the relation is checked; START means before the execution.
+        text: the text of the relation.
+        source: the line in the source code of the model.
+    """
+
+    steps: list[_Step]
+    trigger: int
+    text: str
+    source: str
 
 
 @dataclass(slots=True)
@@ -105,7 +137,7 @@ def encode_relations(
         cannot compute.
     """
     origins = _origins(inputs, computed)
-    programs: list[tuple[list[_Step], int, str, str]] = []
+    encoded = []
     for relation, line in relations:
         try:
             steps, used = _steps(relation, origins)
@@ -114,51 +146,39 @@ def encode_relations(
         last = max(used, key=lambda origin: origin.order)
         trigger = last.index if last.order >= 0 else START
         source = f"{PurePath(line.file).name}:{line.line}" if line is not None else ""
-        programs.append((steps, trigger, _text(relation, origins), source))
-    if not programs:
-        return b""
-    total = sum(len(steps) for steps, *_ in programs)
-    texts = _Texts(_HEADER.size + _RELATION.size * len(programs) + _STEP.size * total)
-    nothing = texts.place("")
-    records, encoded, first = bytearray(), bytearray(), 0
-    for steps, trigger, text, source in programs:
-        records += _RELATION.pack(trigger, first, len(steps), texts.place(text), texts.place(source), 0)
-        for op, index, dim, name, constant in steps:
-            encoded += _STEP.pack(op, index, dim, texts.place(name) if name else nothing, constant)
-        first += len(steps)
-    return _HEADER.pack(VERSION, len(programs), total, 0) + bytes(records + encoded + texts.data)
+        encoded.append(_EncodedRelation(steps, trigger, _text(relation, origins), source))
+    return _bytes_of(encoded) if encoded else b""
+
+
+def _bytes_of(relations: Sequence[_EncodedRelation]) -> bytes:
+    """Returns the header, relations, steps and texts in the format of the module docstring."""
+    total = sum(len(relation.steps) for relation in relations)
+    texts = _Texts(_HEADER.size + _RELATION.size * len(relations) + _STEP.size * total)
+    texts.place("")
+    records, steps, first = bytearray(), bytearray(), 0
+    for relation in relations:
+        count, text, source = len(relation.steps), texts.place(relation.text), texts.place(relation.source)
+        records += _RELATION.pack(relation.trigger, first, count, text, source, 0)
+        for step in relation.steps:
+            steps += _STEP.pack(step.op, step.source, step.dim, texts.place(step.name), step.constant)
+        first += count
+    return _HEADER.pack(VERSION, len(relations), total, 0) + bytes(records + steps + texts.data)
 
 
 def _origins(inputs: Sequence[Node], computed: Sequence[tuple[Node, int]]) -> dict[sympy.Symbol, _Origin]:
+    """Returns the origin of each symbol whose value the runtime knows. See `encode_relations` for arguments.
+
+    If several sizes contain a symbol, the origin is the one with the smallest scale and offset.
+    """
     origins: dict[sympy.Symbol, _Origin] = {}
-
-    def offer(size: object, make: Callable[[int, int], _Origin]) -> None:
-        if not isinstance(size, torch.SymInt):
-            return
-        expression = size.node.expr
-        symbols = list(expression.free_symbols)
-        if len(symbols) != 1:
-            return
-        scale = expression.coeff(symbols[0])
-        offset = expression - scale * symbols[0]
-        if not (scale.is_Integer and offset.is_Integer and scale > 0):
-            return
-        origin = make(int(scale), int(offset))
-        known = origins.get(symbols[0])
-        if known is None or (origin.scale, abs(origin.offset)) < (known.scale, abs(known.offset)):
-            origins[symbols[0]] = origin
-
-    for index, node in enumerate(inputs):
-        value = meta.get_val(node) if meta.has_val(node) else None
-        name = str(node.target)
-        offer(value, lambda s, o, i=index, n=name: _Origin(_INTEGER, i, 0, n, s, o))  # type: ignore[misc]
-        if isinstance(value, torch.Tensor):
-            sizes: tuple[IntLike, ...] = tuple(value.shape)
-            for dim, size in enumerate(sizes):
-                offer(
-                    size,
-                    lambda s, o, i=index, d=dim, n=name: _Origin(_SIZE, i, d, f"{n}.shape[{d}]", s, o),  # type: ignore[misc]
-                )
+    for size, origin in _given_integers(inputs):
+        linear = _linear(size)
+        if linear is None:
+            continue
+        symbol, scale, offset = linear
+        known = origins.get(symbol)
+        if known is None or (scale, abs(offset)) < (known.scale, abs(known.offset)):
+            origins[symbol] = replace(origin, scale=scale, offset=offset)
     given = set(origins)
     for order, (node, index) in enumerate(computed):
         size = meta.get_val(node)
@@ -167,63 +187,116 @@ def _origins(inputs: Sequence[Node], computed: Sequence[tuple[Node, int]]) -> di
     return origins
 
 
+def _given_integers(inputs: Sequence[Node]) -> Iterator[tuple[object, _Origin]]:
+    """Yields the integers and the sizes of tensors that the caller passes."""
+    for index, node in enumerate(inputs):
+        value = meta.get_val(node) if meta.has_val(node) else None
+        name = str(node.target)
+        yield value, _Origin(_INTEGER, index, 0, name)
+        if isinstance(value, torch.Tensor):
+            sizes: tuple[IntLike, ...] = tuple(value.shape)
+            for dim, size in enumerate(sizes):
+                yield size, _Origin(_SIZE, index, dim, f"{name}.shape[{dim}]")
+
+
+def _linear(size: object) -> tuple[sympy.Symbol, int, int] | None:
+    """Returns (symbol, scale, offset) of a size scale * symbol + offset with scale > 0; otherwise None."""
+    if not isinstance(size, torch.SymInt):
+        return None
+    expression = size.node.expr
+    symbols = list(expression.free_symbols)
+    if len(symbols) != 1:
+        return None
+    scale = expression.coeff(symbols[0])
+    offset = expression - scale * symbols[0]
+    if not (scale.is_Integer and offset.is_Integer and scale > 0):
+        return None
+    return symbols[0], int(scale), int(offset)
+
+
 def _steps(
     relation: sympy.Expr, origins: Mapping[sympy.Symbol, _Origin]
 ) -> tuple[list[_Step], list[_Origin]]:
-    """The steps of a relation in postfix order, and the origins of the symbols in the relation."""
-    steps: list[_Step] = []
-    used: list[_Origin] = []
+    """Returns the steps of a relation in postfix order, and the origins of the symbols in the relation.
 
-    def constant(value: int) -> None:
+    Raises:
+        _NotEncoded: the relation has no symbol, or contains what the runtime does not support.
+    """
+    program = _StackProgram(origins)
+    program.add(relation)
+    if not program.used or program.depth() > _DEPTH:
+        raise _NotEncoded
+    return program.steps, program.used
+
+
+class _StackProgram:
+    """Converts an expression to steps in postfix order.
+
+    Attributes:
+        steps: the steps so far.
+        used: the origins of the symbols in the expression.
+    """
+
+    def __init__(self, origins: Mapping[sympy.Symbol, _Origin]) -> None:
+        self._origins = origins
+        self.steps: list[_Step] = []
+        self.used: list[_Origin] = []
+
+    def add(self, expression: sympy.Expr) -> None:
+        """Adds the steps that compute an expression and push its value."""
+        if expression.is_Integer:
+            self._push(int(expression))
+        elif expression.is_Symbol:
+            self._push_symbol(expression)
+        else:
+            self._add_function(expression)
+
+    def depth(self) -> int:
+        """Returns the largest number of values on the stack."""
+        depth = most = 0
+        for step in self.steps:
+            depth += 1 if step.op <= _VALUE else 0 if step.op == _NOT else -1
+            most = max(most, depth)
+        return most
+
+    def _push(self, value: int) -> None:
         if value not in _INT64:
             raise _NotEncoded
-        steps.append((_CONSTANT, 0, 0, "", value))
+        self.steps.append(_Step(_CONSTANT, constant=value))
 
-    def operation(op: int) -> None:
-        steps.append((op, 0, 0, "", 0))
+    def _push_symbol(self, symbol: sympy.Symbol) -> None:
+        origin = self._origins.get(symbol)
+        if origin is None:
+            raise _NotEncoded
+        self.used.append(origin)
+        self.steps.append(_Step(origin.op, origin.index, origin.dim, origin.name))
+        if origin.offset:
+            self._push(origin.offset)
+            self.steps.append(_Step(_SUBTRACT))
+        if origin.scale != 1:
+            self._push(origin.scale)
+            self.steps.append(_Step(_FLOOR_DIVIDE))
 
-    def visit(expression: sympy.Expr) -> None:
-        if expression.is_Integer:
-            return constant(int(expression))
-        if expression.is_Symbol:
-            origin = origins.get(expression)
-            if origin is None:
-                raise _NotEncoded
-            used.append(origin)
-            steps.append((origin.op, origin.index, origin.dim, origin.name, 0))
-            if origin.offset:
-                constant(origin.offset)
-                operation(_SUBTRACT)
-            if origin.scale != 1:
-                constant(origin.scale)
-                operation(_FLOOR_DIVIDE)
-            return None
+    def _add_function(self, expression: sympy.Expr) -> None:
         kind, args = type(expression).__name__, expression.args
         if kind == "Pow" and args[1].is_Integer and 1 < args[1] <= 4:
             kind, args = "Mul", (args[0],) * int(args[1])
         if kind in ("Unequality", "Not"):
             for argument in args:
-                visit(argument)
+                self.add(argument)
             if kind != "Not":
-                operation(_EQUAL)
-            return operation(_NOT)
+                self.steps.append(_Step(_EQUAL))
+            self.steps.append(_Step(_NOT))
+            return
         op = _CHAINS.get(kind)
         if kind in _SWAPPED:
             op, args = _SWAPPED[kind], tuple(reversed(args))
         if op is None:
             raise _NotEncoded
-        visit(args[0])
+        self.add(args[0])
         for argument in args[1:]:
-            visit(argument)
-            operation(op)
-
-    visit(relation)
-    depths = [0]
-    for op, *_ in steps:
-        depths.append(depths[-1] + (1 if op <= _VALUE else 0 if op == _NOT else -1))
-    if not used or max(depths) > _DEPTH:
-        raise _NotEncoded
-    return steps, used
+            self.add(argument)
+            self.steps.append(_Step(op))
 
 
 def _text(relation: sympy.Expr, origins: Mapping[sympy.Symbol, _Origin]) -> str:
