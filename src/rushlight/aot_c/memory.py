@@ -90,61 +90,80 @@ class _ByteRanges:
 
 def usage_of(plan: ExecutionPlan) -> Usage:
     """Finds which instructions of a method read and write each tensor."""
-    usage = Usage()
-    known = _ByteRanges()
-    inputs = set(plan.inputs)
-
-    def region(index: int) -> Region | None:
-        value = plan.values[index].val
-        return region_of(value) if isinstance(value, Tensor) else None
-
-    def is_constant(index: int) -> bool:
-        value = plan.values[index].val
-        return isinstance(value, Tensor) and value.allocation_info is None and value.data_buffer_idx > 0
-
-    for index in inputs:
-        place = region(index)
-        if place is not None:
-            known.add(place)
-    for index, value in enumerate(plan.values):
-        tensor = value.val
-        if isinstance(tensor, Tensor) and tensor.allocation_info is not None and index not in inputs:
-            extra = tensor.extra_tensor_info
-            if tensor.data_buffer_idx > 0 or (extra is not None and extra.fully_qualified_name):
-                usage.state.add(index)
-
-    def record(reads: set[int], writes: set[int]) -> None:
-        for index in reads | writes:
-            usage.users[index] = usage.users.get(index, 0) + 1
-        for index in reads:
-            if index in usage.written or index in inputs or is_constant(index):
-                continue
-            usage.unwritten.add(index)
-            place = region(index)
-            if place is not None and not known.covers(place):
-                usage.state.add(index)
-        for index in writes:
-            usage.written.add(index)
-            place = region(index)
-            if place is not None:
-                known.add(place)
-
+    accesses = _Accesses(plan)
     for chain in plan.chains:
         for instruction in chain.instructions:
             call = instruction.instr_args
             if isinstance(call, KernelCall):
-                name = full_name(plan, call.op_index)
-                if not call.args:
-                    raise AotCError(f"method '{plan.name}': {name} is called without arguments")
-                out_value = call.args[0] if name == COPY_INDEX else call.args[-1]
-                outs = set(tensors_in(plan, out_value))
-                arguments = [index for value in call.args for index in tensors_in(plan, value)]
-                # An in-place update also reads the tensor: the call lists it as input, as out and as result.
-                updates = {index for index in outs if arguments.count(index) > 2 or name == COPY_INDEX}
-                if name.endswith("_") and name != "aten::copy_":
-                    updates |= outs & set(tensors_in(plan, call.args[0]))
-                record(set(arguments) - outs | updates, outs)
+                accesses.add_kernel(call)
             elif isinstance(call, MoveCall):
-                record(set(tensors_in(plan, call.move_from)), set(tensors_in(plan, call.move_to)))
-    record({index for output in plan.outputs for index in tensors_in(plan, output)}, set())
-    return usage
+                accesses.add(set(tensors_in(plan, call.move_from)), set(tensors_in(plan, call.move_to)))
+    accesses.add({index for output in plan.outputs for index in tensors_in(plan, output)}, set())
+    return accesses.usage
+
+
+class _Accesses:
+    """Records the accesses of instructions, which are added in execution order.
+
+    Attributes:
+        usage: the accesses so far.
+    """
+
+    def __init__(self, plan: ExecutionPlan) -> None:
+        self._plan = plan
+        self._inputs = set(plan.inputs)
+        self._written = _ByteRanges()
+        for index in self._inputs:
+            self._mark_written(index)
+        self.usage = Usage(state=set(filter(self._has_initial_value, range(len(plan.values)))))
+
+    def _has_initial_value(self, index: int) -> bool:
+        """Returns whether a planned tensor has a value before the first instruction of the first run."""
+        tensor = self._plan.values[index].val
+        if not isinstance(tensor, Tensor) or tensor.allocation_info is None or index in self._inputs:
+            return False
+        extra = tensor.extra_tensor_info
+        return tensor.data_buffer_idx > 0 or (extra is not None and bool(extra.fully_qualified_name))
+
+    def _is_constant(self, index: int) -> bool:
+        value = self._plan.values[index].val
+        return isinstance(value, Tensor) and value.allocation_info is None and value.data_buffer_idx > 0
+
+    def _region(self, index: int) -> Region | None:
+        value = self._plan.values[index].val
+        return region_of(value) if isinstance(value, Tensor) else None
+
+    def _mark_written(self, index: int) -> None:
+        region = self._region(index)
+        if region is not None:
+            self._written.add(region)
+
+    def add(self, reads: set[int], writes: set[int]) -> None:
+        """Adds an instruction, or the caller, which reads some tensors and then writes some tensors."""
+        usage = self.usage
+        for index in reads | writes:
+            usage.users[index] = usage.users.get(index, 0) + 1
+        for index in reads:
+            if index in usage.written or index in self._inputs or self._is_constant(index):
+                continue
+            usage.unwritten.add(index)
+            region = self._region(index)
+            if region is not None and not self._written.covers(region):
+                usage.state.add(index)
+        for index in writes:
+            usage.written.add(index)
+            self._mark_written(index)
+
+    def add_kernel(self, call: KernelCall) -> None:
+        """Adds a kernel call, which writes its last argument and reads the others."""
+        plan = self._plan
+        name = full_name(plan, call.op_index)
+        if not call.args:
+            raise AotCError(f"method '{plan.name}': {name} is called without arguments")
+        outs = set(tensors_in(plan, call.args[0] if name == COPY_INDEX else call.args[-1]))
+        arguments = [index for value in call.args for index in tensors_in(plan, value)]
+        # An in-place update also reads the tensor: the call lists it as input, as out and as result.
+        updates = {index for index in outs if arguments.count(index) > 2 or name == COPY_INDEX}
+        if name.endswith("_") and name != "aten::copy_":
+            updates |= outs & set(tensors_in(plan, call.args[0]))
+        self.add(set(arguments) - outs | updates, outs)
