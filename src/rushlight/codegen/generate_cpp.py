@@ -49,6 +49,11 @@ def cpp_header(schema: SchemaDecl, source: str) -> str:
     return _Header(schema, source).text()
 
 
+def _array(kind: str, name: str, rows: list[str]) -> list[str]:
+    """Returns the definition of a constant array k{name}."""
+    return [f"inline constexpr {kind} k{name}[] = {{", *(f"  {row}" for row in rows), "};"]
+
+
 def _comment(doc: str, indent: str) -> list[str]:
     return [f"{indent}// {line}" for line in doc.splitlines()]
 
@@ -223,61 +228,19 @@ class _Header:
         return self._schema.enums[member.target].base if member.kind == "enum" else member.target
 
     def _descriptors(self) -> list[str]:
+        """Returns the constants from which the runtime validates a file."""
         schema = self._schema
         lines = ["namespace descriptors {", ""]
         for table in self._tables:
-            rows = self._field_rows(table)
-            if rows:
-                lines.append(f"inline constexpr flatbuffer::Field k{table.name}[] = {{")
-                lines += [f"  {row}" for row in rows]
-                lines.append("};")
-            bounds = [(i, member) for i, member in _slots(table) if member.bounds]
-            if bounds:
-                lines.append(f"inline constexpr flatbuffer::Bounds k{table.name}Bounds[] = {{")
-                for i, member in bounds:
-                    assert member.bounds is not None
-                    signed = "false" if self._base(member).startswith("uint") else "true"
-                    lines.append(f"  {{{i}, {signed}, {member.bounds[0]}, {member.bounds[1]}}},")
-                lines.append("};")
-            if table.operands:
-                lines.append(f"inline constexpr flatbuffer::OperandInfo k{table.name}Operands[] = {{")
-                for member in table.operands:
-                    assert member.effect is not None
-                    effect = f"flatbuffer::Effect::{member.effect.capitalize()}"
-                    absent = "true" if member.default is None else "false"
-                    vector = "true" if member.is_vector else "false"
-                    lines.append(
-                        f'  {{"{member.name}", {4 + 2 * member.slot}, {vector}, {absent}, {effect}}},'
-                    )
-                lines.append("};")
-        lines += ["", "inline constexpr flatbuffer::TableInfo kTables[] = {"]
-        for table in self._tables:
-            count = len(self._field_rows(table))
-            fields = f"k{table.name}" if count else "nullptr"
-            limited = sum(member.bounds is not None for member in table.fields)
-            bounded = f"k{table.name}Bounds" if limited else "nullptr"
-            lines.append(f'  {{"{table.name}", {fields}, {count}, {bounded}, {limited}}},')
-        lines += ["};", ""]
-        for union in schema.unions.values():
-            indices = ", ".join(str(self._table_index[target]) for target in union.members.values())
-            lines.append(f"inline constexpr uint16_t k{union.name}Members[] = {{{indices}}};")
-        if schema.unions:
-            lines += ["", "inline constexpr flatbuffer::UnionInfo kUnions[] = {"]
-            for union in schema.unions.values():
-                lines.append(f'  {{"{union.name}", k{union.name}Members, {len(union.members)}}},')
-            lines += ["};", ""]
+            lines += self._field_descriptors(table)
+            lines += self._bound_descriptors(table)
+            lines += self._operand_descriptors(table)
+        lines += self._table_descriptors()
+        lines += self._union_descriptors()
         lines += ["}  // namespace descriptors", ""]
         for union in schema.unions.values():
             if self._has_operands(union):
-                lines.append(
-                    f"// The name and the operands of each member of {union.name}, starting with tag 1."
-                )
-                lines.append(f"inline constexpr flatbuffer::OperandList k{union.name}Operands[] = {{")
-                for tag, target in union.members.items():
-                    count = len(schema.tables[target].operands)
-                    operands = f"descriptors::k{target}Operands" if count else "nullptr"
-                    lines.append(f'  {{"{tag}", {operands}, {count}}},')
-                lines += ["};", ""]
+                lines += self._operand_lists(union)
         unions = "descriptors::kUnions" if schema.unions else "nullptr"
         root = self._table_index[schema.root]
         lines.append(
@@ -286,3 +249,58 @@ class _Header:
         )
         lines.append("")
         return lines
+
+    def _field_descriptors(self, table: TableDecl) -> list[str]:
+        rows = self._field_rows(table)
+        return _array("flatbuffer::Field", table.name, rows) if rows else []
+
+    def _bound_descriptors(self, table: TableDecl) -> list[str]:
+        rows = []
+        for slot, member in _slots(table):
+            if member.bounds:
+                signed = "false" if self._base(member).startswith("uint") else "true"
+                rows.append(f"{{{slot}, {signed}, {member.bounds[0]}, {member.bounds[1]}}},")
+        return _array("flatbuffer::Bounds", f"{table.name}Bounds", rows) if rows else []
+
+    def _operand_descriptors(self, table: TableDecl) -> list[str]:
+        rows = []
+        for member in table.operands:
+            assert member.effect is not None
+            effect = f"flatbuffer::Effect::{member.effect.capitalize()}"
+            absent = "true" if member.default is None else "false"
+            vector = "true" if member.is_vector else "false"
+            rows.append(f'{{"{member.name}", {4 + 2 * member.slot}, {vector}, {absent}, {effect}}},')
+        return _array("flatbuffer::OperandInfo", f"{table.name}Operands", rows) if rows else []
+
+    def _table_descriptors(self) -> list[str]:
+        rows = []
+        for table in self._tables:
+            count = len(self._field_rows(table))
+            fields = f"k{table.name}" if count else "nullptr"
+            limited = sum(member.bounds is not None for member in table.fields)
+            bounded = f"k{table.name}Bounds" if limited else "nullptr"
+            rows.append(f'{{"{table.name}", {fields}, {count}, {bounded}, {limited}}},')
+        return ["", *_array("flatbuffer::TableInfo", "Tables", rows), ""]
+
+    def _union_descriptors(self) -> list[str]:
+        unions = self._schema.unions.values()
+        if not unions:
+            return []
+        lines = []
+        for union in unions:
+            indices = ", ".join(str(self._table_index[target]) for target in union.members.values())
+            lines.append(f"inline constexpr uint16_t k{union.name}Members[] = {{{indices}}};")
+        rows = [f'{{"{union.name}", k{union.name}Members, {len(union.members)}}},' for union in unions]
+        return [*lines, "", *_array("flatbuffer::UnionInfo", "Unions", rows), ""]
+
+    def _operand_lists(self, union: UnionDecl) -> list[str]:
+        rows = []
+        for tag, target in union.members.items():
+            count = len(self._schema.tables[target].operands)
+            operands = f"descriptors::k{target}Operands" if count else "nullptr"
+            rows.append(f'{{"{tag}", {operands}, {count}}},')
+        return [
+            f"// The name and the operands of each member of {union.name}, starting with tag 1.",
+            *_array("flatbuffer::OperandList", f"{union.name}Operands", rows),
+            "",
+        ]
