@@ -1,4 +1,4 @@
-"""Selects the algorithm of products with int8 and int4 numbers, and packs the weights."""
+"""Selects the algorithm of convolutions and linear layers with int8 or int4 weights, and packs weights."""
 
 from __future__ import annotations
 
@@ -26,53 +26,74 @@ _WINOGRAD_PIXELS = 150
 
 def int8_operation(convolution: Int8Convolution, context: Context) -> Operation[Tensor]:
     """Converts an int8 convolution to an operation of the schema."""
-    out = QuantParams(1.0, 0) if convolution.result is None else convolution.result
-    multiplier = constant((convolution.scales.double() / out.scale).float())
-    offset = None
-    if convolution.bias is not None:
-        offset = constant((convolution.bias.double() / out.scale).float())
-    outputs, channels = convolution.weight.shape[:2]
+    options = context.options
     if convolution.is_depthwise:
-        return Int8DepthwiseConv2d(
-            input=convolution.input,
-            weight=constant(convolution.weight.reshape(outputs, -1).t().flatten()),
-            offset=offset,
-            multiplier=multiplier,
-            output=convolution.output,
-            window=convolution.window,
-            input_zero_point=convolution.zero,
-            range=int8_range(out),
-        )
-    if not context.options.compact and _has_groups_of_a_vector(convolution, context.options.target):
-        return Int8GroupedConv2d(
-            input=convolution.input,
-            weight=constant(int8_columns(convolution.weight, 1).flatten()),
-            offset=offset,
-            multiplier=multiplier,
-            output=convolution.output,
-            window=convolution.window,
-            channels=channels,
-            input_zero_point=convolution.zero,
-            range=int8_range(out),
-        )
-    groups = convolution.groups
-    merged = 1 if context.options.compact else _groups_to_merge(convolution, context.options.target)
-    weight = merge_groups(convolution.weight, groups, merged)
-    groups //= merged
-    packing = int8_packing(
-        weight,
-        groups,
-        context.options.target,
-        is_winograd=_may_be_winograd(convolution, context),
+        return _depthwise(convolution)
+    if not options.compact and _has_groups_of_a_vector(convolution, options.target):
+        return _grouped(convolution)
+    return _gemm(convolution, context)
+
+
+def _result_params(convolution: Int8Convolution) -> QuantParams:
+    """Returns the quantization parameters of the result; the scale is 1 if the result is float32."""
+    return QuantParams(1.0, 0) if convolution.result is None else convolution.result
+
+
+def _multiplier(convolution: Int8Convolution) -> Tensor:
+    """Returns the factor of each output channel from a sum of products to the scale of the result."""
+    return constant((convolution.scales.double() / _result_params(convolution).scale).float())
+
+
+def _offset(convolution: Int8Convolution) -> Tensor | None:
+    """Returns the bias in the scale of the result."""
+    if convolution.bias is None:
+        return None
+    return constant((convolution.bias.double() / _result_params(convolution).scale).float())
+
+
+def _depthwise(convolution: Int8Convolution) -> Int8DepthwiseConv2d[Tensor]:
+    outputs = convolution.weight.shape[0]
+    return Int8DepthwiseConv2d(
+        input=convolution.input,
+        weight=constant(convolution.weight.reshape(outputs, -1).t().flatten()),
+        offset=_offset(convolution),
+        multiplier=_multiplier(convolution),
+        output=convolution.output,
+        window=convolution.window,
+        input_zero_point=convolution.zero,
+        range=int8_range(_result_params(convolution)),
     )
+
+
+def _grouped(convolution: Int8Convolution) -> Int8GroupedConv2d[Tensor]:
+    return Int8GroupedConv2d(
+        input=convolution.input,
+        weight=constant(int8_columns(convolution.weight, 1).flatten()),
+        offset=_offset(convolution),
+        multiplier=_multiplier(convolution),
+        output=convolution.output,
+        window=convolution.window,
+        channels=convolution.weight.shape[1],
+        input_zero_point=convolution.zero,
+        range=int8_range(_result_params(convolution)),
+    )
+
+
+def _gemm(convolution: Int8Convolution, context: Context) -> Int8Gemm[Tensor]:
+    options = context.options
+    outputs, channels = convolution.weight.shape[:2]
+    merged = 1 if options.compact else _groups_to_merge(convolution, options.target)
+    groups = convolution.groups // merged
+    weight = merge_groups(convolution.weight, convolution.groups, merged)
+    packing = int8_packing(weight, groups, options.target, is_winograd=_may_be_winograd(convolution, context))
     return Int8Gemm(
         input=convolution.input,
         weight=constant(int8_weights(weight, groups, packing)),
-        offset=offset,
+        offset=_offset(convolution),
         residual=convolution.residual,
         row_scale=convolution.row_scale,
         row_zero_point=convolution.row_zero_point,
-        multiplier=multiplier,
+        multiplier=_multiplier(convolution),
         output=convolution.output,
         window=convolution.window,
         groups=groups,
@@ -80,7 +101,7 @@ def int8_operation(convolution: Int8Convolution, context: Context) -> Operation[
         outputs=outputs // groups,
         packing=packing,
         input_zero_point=convolution.zero,
-        range=int8_range(out),
+        range=int8_range(_result_params(convolution)),
         epilogue=convolution.epilogue,
         sum=_sum(convolution),
     )
