@@ -17,7 +17,7 @@ from rushlight.backends.cpu.lower.nodes import (
     tensors_of,
 )
 from rushlight.backends.cpu.lower.row import Row
-from rushlight.backends.cpu.lower.transposed import check_transposed, transposed_convolution
+from rushlight.backends.cpu.lower.transposed import TransposedFilter, check_transposed, transposed_convolution
 from rushlight.backends.cpu.lower.volumes import check_volume_convolution, convolve_volume
 from rushlight.backends.cpu.plan.node import Convolution, make_window
 from rushlight.backends.cpu.plan.sizes import Size, product, same
@@ -94,53 +94,68 @@ def by_axis(value: Any, rank: int, fill: int) -> tuple[int, int]:
 
 def convolution(lowering: Lowering, node: Node) -> None:
     """Lowers a convolution or transposed convolution of rows [n, c, w], images [n, c, h, w] or volumes."""
+    is_transposed = bool(node.args[6])
     if rank_of(node.args[0]) == 5:
         convolve_volume(lowering, node)
-        return
-    source, weight_node, bias_node, stride, padding, dilation, transposed, _, groups = node.args
+    elif is_transposed:
+        _transposed_convolution(lowering, node)
+    else:
+        _convolution(lowering, node)
+
+
+def _weight_and_bias(lowering: Lowering, node: Node) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Returns the weight of a convolution with four dimensions, and its bias in float32.
+
+    A filter of rows is a filter of images of height 1.
+    """
+    weight_node, bias_node = node.args[1:3]
+    weight = lowering.constants[weight_node].detach()  # type: ignore[index]
+    bias = None if bias_node is None else lowering.constants[bias_node].detach().float()  # type: ignore[index]
+    return (weight.unsqueeze(2) if weight.dim() == 3 else weight), bias
+
+
+def _accepts_any_strides(groups: int, channels: int) -> bool:
+    """Returns whether the step of a convolution reads inputs with any strides, so that no copy is needed."""
+    return groups == 1 and channels < FEW_CHANNELS
+
+
+def _transposed_convolution(lowering: Lowering, node: Node) -> None:
+    source, _, _, stride, padding, _, _, _, groups = node.args
     x = lowering.tensor(source)
-    weight = lowering.constants[weight_node]  # type: ignore[index]
-    bias = None if bias_node is None else lowering.constants[bias_node]  # type: ignore[index]
-    if weight.dim() == 3:
-        weight = weight.unsqueeze(2)
+    weight, bias = _weight_and_bias(lowering, node)
     assert isinstance(groups, int)
-    channels = weight.shape[0 if transposed else 1]
-    any_order = groups == 1 and channels < FEW_CHANNELS
-    if transposed:
-        transposed_convolution(
-            lowering,
-            node,
-            image_of(lowering, x, node, any_order),
-            weight.detach(),
-            None if bias is None else bias.detach().float(),
-            by_axis(stride, x.rank, 1),
-            by_axis(padding, x.rank, 0),
-            groups,
-        )
-        return
-    window = weight.shape[2:]
+    image = image_of(lowering, x, node, _accepts_any_strides(groups, weight.shape[0]))
+    strides, pads = by_axis(stride, x.rank, 1), by_axis(padding, x.rank, 0)
+    transposed_convolution(lowering, node, image, TransposedFilter(weight, bias, strides, pads, groups))
+
+
+def _convolution(lowering: Lowering, node: Node) -> None:
+    source, _, _, stride, padding, dilation, _, _, groups = node.args
+    x = lowering.tensor(source)
+    weight, bias = _weight_and_bias(lowering, node)
+    assert isinstance(groups, int)
     dilations, pads = by_axis(dilation, x.rank, 1), by_axis(padding, x.rank, 0)
-    reach = tuple(d * (k - 1) for d, k in zip(dilations, window, strict=True))
-    nodes = []
+    reach = tuple(d * (k - 1) for d, k in zip(dilations, weight.shape[2:], strict=True))
+    fused = []
     unpadded = _unpadded(lowering, source, node, pads, reach)
     if unpadded is not None:
         assert isinstance(source, Node)
         x, pads = unpadded
-        nodes = [source]
+        fused = [source]
     out, image = output_of(lowering, node)
     step = Convolution(
-        input=image_of(lowering, x, node, any_order),
+        input=image_of(lowering, x, node, _accepts_any_strides(groups, weight.shape[1])),
         output=image,
-        weight=weight.detach().float(),
+        weight=weight.float(),
         weight_dtype=lowering.stored_dtype(weight),
         rounds_input=weight.dtype is torch.bfloat16,
-        bias=None if bias is None else bias.detach().float(),
+        bias=bias,
         stride=by_axis(stride, x.rank, 1),
         padding=pads,
         dilation=dilations,
         groups=groups,
     )
-    lowering.emit(step, node, nodes)
+    lowering.emit(step, node, fused)
     lowering.set_tensor(node, out)
 
 

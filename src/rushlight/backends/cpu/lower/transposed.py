@@ -25,6 +25,25 @@ from rushlight.ir.edge_ops import argument, aten_op
 
 
 @dataclass(frozen=True)
+class TransposedFilter:
+    """The constants and options of a transposed convolution of images.
+
+    Attributes:
+        weight: [channels, outputs of a group, kh, kw].
+        bias: [outputs], or None.
+        stride: (height, width).
+        padding: (height, width).
+        groups: the number of groups.
+    """
+
+    weight: torch.Tensor
+    bias: torch.Tensor | None
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+    groups: int
+
+
+@dataclass(frozen=True)
 class Phases:
     """Consecutive phases of one axis: the outputs stride * i + r for begin <= r < end.
 
@@ -87,16 +106,9 @@ def taps_of(
 
 
 def transposed_convolution(
-    lowering: Lowering,
-    node: Node,
-    image: Tensor,
-    weight: torch.Tensor,
-    bias: torch.Tensor | None,
-    stride: tuple[int, int],
-    padding: tuple[int, int],
-    groups: int,
+    lowering: Lowering, node: Node, image: Tensor, transposed_filter: TransposedFilter
 ) -> None:
-    """Lowers a transposed convolution of `image` [n, h, w, c] with weight [c, outputs of a group, kh, kw].
+    """Lowers a transposed convolution of `image` [n, h, w, c].
 
     The outputs of adjacent phases are adjacent in memory, so that one product can compute several phases. If
     a concatenation puts other channels between the pixels, each phase has its own product. Source: Shi et
@@ -105,8 +117,8 @@ def transposed_convolution(
     """
     sizes = lowering.sizes(node)
     rows, columns = (1, sizes[2]) if len(sizes) == 3 else (sizes[2], sizes[3])
-    whole = lowering.new_tensor((sizes[0], rows, _round_up(columns, stride[1]), sizes[1]))
-    transpose_images(lowering, node, [image], whole, weight, bias, stride, padding, groups)
+    whole = lowering.new_tensor((sizes[0], rows, _round_up(columns, transposed_filter.stride[1]), sizes[1]))
+    transpose_images(lowering, node, [image], whole, transposed_filter)
     result = whole.narrow(2, 0, columns).permute((0, 3, 1, 2))
     lowering.set_tensor(node, result.squeeze(2) if len(sizes) == 3 else result)
 
@@ -149,17 +161,9 @@ def transposed_volume_convolution(
         joined_taps = taps.permute(2, 0, 1, 3, 4).flatten(0, 1)
         output = whole.narrow(1, part.begin, per_phase, stride[0]).view((n * per_phase, rows, width, outputs))
         assert output is not None
-        transpose_images(
-            lowering,
-            node,
-            sources(by_tap),
-            output,
-            joined_taps.to(weight.dtype),
-            bias,
-            stride[1:],
-            padding[1:],
-            1,
-        )
+        weight_of_phase = joined_taps.to(weight.dtype)
+        filter_of_phase = TransposedFilter(weight_of_phase, bias, stride[1:], padding[1:], groups=1)
+        transpose_images(lowering, node, sources(by_tap), output, filter_of_phase)
     lowering.set_tensor(node, whole.narrow(1, 0, depth).narrow(3, 0, columns).permute((0, 4, 1, 2, 3)))
 
 
@@ -182,25 +186,19 @@ def transpose_images(
     node: Node,
     images: list[Tensor],
     whole: Tensor,
-    weight: torch.Tensor,
-    bias: torch.Tensor | None,
-    stride: tuple[int, int],
-    padding: tuple[int, int],
-    groups: int,
+    transposed_filter: TransposedFilter,
 ) -> None:
-    """Emits the products of a transposed convolution.
+    """Emits the convolutions that compute a transposed convolution.
 
     Args:
         lowering: the steps emitted so far.
-        node: the node that the products compute.
+        node: the node that the convolutions compute.
         images: inputs [n, h, w, c] with consecutive channels.
         whole: the output [n, h, w, outputs]; its width is a multiple of the stride.
-        weight: [channels, outputs of a group, kh, kw].
-        bias: [outputs], or None.
-        stride: (height, width).
-        padding: (height, width).
-        groups: the number of groups.
+        transposed_filter: the constants and options.
     """
+    weight, bias, groups = transposed_filter.weight, transposed_filter.bias, transposed_filter.groups
+    stride, padding = transposed_filter.stride, transposed_filter.padding
     count, rows, columns, outputs = whole.sizes
     assert isinstance(outputs, int)
     per_line = columns // stride[1]
