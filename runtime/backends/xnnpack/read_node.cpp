@@ -6,21 +6,6 @@ namespace {
 // Payloads with larger windows, strides or paddings are treated as damaged.
 constexpr uint32_t kMaxWindow = 1 << 16;
 
-void take(const schema::Node1x1& table, Node* node) {
-  node->inputs[0] = table.input_id();
-  node->num_inputs = 1;
-  node->output = table.output_id();
-  node->flags = table.flags();
-}
-
-void take(const schema::Node2x1& table, Node* node) {
-  node->inputs[0] = table.input1_id();
-  node->inputs[1] = table.input2_id();
-  node->num_inputs = 2;
-  node->output = table.output_id();
-  node->flags = table.flags();
-}
-
 // Reads a table whose only values are input_id and output_id.
 template <class Table>
 void read_input_and_output(const Table& table, Node* node) {
@@ -53,7 +38,23 @@ Error check(const PayloadWindow& window) {
   return Error::Ok;
 }
 
-Error take(const schema::Convolution& table, Node* node) {
+// read() copies the fields of one kind of node, and checks them.
+
+Error read(const schema::Node1x1& table, Node* node) {
+  read_input_and_output(table, node);
+  return Error::Ok;
+}
+
+Error read(const schema::Node2x1& table, Node* node) {
+  node->inputs[0] = table.input1_id();
+  node->inputs[1] = table.input2_id();
+  node->num_inputs = 2;
+  node->output = table.output_id();
+  node->flags = table.flags();
+  return Error::Ok;
+}
+
+Error read(const schema::Convolution& table, Node* node) {
   node->inputs[0] = table.input1_id();
   node->inputs[1] = table.filter_id();
   node->inputs[2] = table.bias_id();
@@ -79,7 +80,7 @@ Error take(const schema::Convolution& table, Node* node) {
   return check(window);
 }
 
-Error take(const schema::Pooling& table, bool is_dilated, Node* node) {
+Error read(const schema::Pooling& table, bool is_dilated, Node* node) {
   read_input_and_output(table, node);
   PayloadWindow& window = node->window;
   window.top = table.padding_top();
@@ -97,7 +98,7 @@ Error take(const schema::Pooling& table, bool is_dilated, Node* node) {
   return check(window);
 }
 
-Error take(const schema::Concatenate& table, uint32_t count, Node* node) {
+Error read(const schema::Concatenate& table, uint32_t count, Node* node) {
   const uint32_t ids[] = {table.input1_id(), table.input2_id(), table.input3_id(), table.input4_id(),
                           table.input5_id()};
   for (uint32_t i = 0; i < count; ++i) {
@@ -109,6 +110,145 @@ Error take(const schema::Concatenate& table, uint32_t count, Node* node) {
   node->output = table.output_id();
   node->flags = table.flags();
   return Error::Ok;
+}
+
+Error read(const schema::XNNFullyConnected& table, Node* node) {
+  node->inputs[0] = table.input1_id();
+  node->inputs[1] = table.filter_id();
+  node->inputs[2] = table.bias_id();
+  node->num_inputs = 3;
+  node->output = table.output_id();
+  node->flags = table.flags();
+  return Error::Ok;
+}
+
+Error read(const schema::XNNStaticTranspose& table, Node* node) {
+  read_input_and_output(table, node);
+  node->rank = table.num_dims();
+  RL_TRY(read_list(table.perm(), node->rank, "permuted axes", node->first));
+  uint32_t seen = 0;
+  for (uint32_t i = 0; i < node->rank; ++i) {
+    RL_REQUIRE(node->first[i] < node->rank, InvalidProgram,
+               "a permutation contains axis %u of a tensor with %u dimensions", node->first[i], node->rank);
+    seen |= 1u << node->first[i];
+  }
+  RL_REQUIRE(seen == (1u << node->rank) - 1, InvalidProgram, "a permutation contains an axis twice");
+  return Error::Ok;
+}
+
+Error read(const schema::XNNStaticReshape& table, Node* node) {
+  read_input_and_output(table, node);
+  node->rank = table.num_dims();
+  return read_list(table.new_shape(), node->rank, "sizes", node->first);
+}
+
+Error read(const schema::XNNStaticSlice& table, Node* node) {
+  read_input_and_output(table, node);
+  node->rank = table.num_dims();
+  RL_TRY(read_list(table.offsets(), node->rank, "offsets", node->first));
+  return read_list(table.sizes(), node->rank, "sizes", node->second);
+}
+
+Error read(const schema::XNNStaticConstantPad& table, Node* node) {
+  read_input_and_output(table, node);
+  node->rank = table.pre_paddings().size();
+  RL_TRY(read_list(table.pre_paddings(), node->rank, "paddings before", node->first));
+  RL_TRY(read_list(table.post_paddings(), node->rank, "paddings after", node->second));
+  node->number = table.padding_value();
+  return Error::Ok;
+}
+
+Error read(const schema::XNNStaticResizeBilinear2D& table, Node* node) {
+  read_input_and_output(table, node);
+  node->height = table.new_height();
+  node->width = table.new_width();
+  RL_REQUIRE(node->height - 1 < kMaxWindow && node->width - 1 < kMaxWindow, InvalidProgram,
+             "the new size of a resized image is invalid: %u x %u", node->height, node->width);
+  return Error::Ok;
+}
+
+Error read(const schema::XNNELU& table, Node* node) {
+  read_input_and_output(table, node);
+  node->number = table.alpha();
+  return Error::Ok;
+}
+
+Error read(const schema::XNNLeakyReLU& table, Node* node) {
+  read_input_and_output(table, node);
+  node->number = table.negative_slope();
+  return Error::Ok;
+}
+
+Error read(const schema::XNNScaledDotProductAttention& table, Node* node) {
+  const uint32_t ids[] = {table.query_id(), table.key_id(), table.value_id(), table.scale_id(), table.mask_id()};
+  for (uint32_t i = 0; i < 5; ++i) node->inputs[i] = ids[i];
+  node->num_inputs = 5;
+  node->output = table.output_id();
+  node->flags = table.flags();
+  return Error::Ok;
+}
+
+Error read_fields(const schema::XNode& table, Node* node) {
+  switch (node->kind) {
+#define RL_KIND(name) \
+  case Kind::name:    \
+    return read(table.xnode_union_as_##name(), node)
+    RL_KIND(XNNSoftmax);
+    RL_KIND(XNNSigmoid);
+    RL_KIND(XNNClamp);
+    RL_KIND(XNNFloor);
+    RL_KIND(XNNConvert);
+    RL_KIND(XNNGlobalAvgPooling2d);
+    RL_KIND(XNNSquareRoot);
+    RL_KIND(XNNCeiling);
+    RL_KIND(XNNHardswish);
+    RL_KIND(XNNNegate);
+    RL_KIND(XNNSquare);
+    RL_KIND(XNNAbs);
+    RL_KIND(XNNReciprocalSquareRoot);
+    RL_KIND(XNNLog);
+    RL_KIND(XNNGelu);
+    RL_KIND(XNNTanh);
+    RL_KIND(XNNExp);
+    RL_KIND(XNNSin);
+    RL_KIND(XNNCopy);
+    RL_KIND(XNNCos);
+    RL_KIND(XNNAdd);
+    RL_KIND(XNNDiv);
+    RL_KIND(XNNMinimum);
+    RL_KIND(XNNMultiply);
+    RL_KIND(XNNSubtract);
+    RL_KIND(XNNMaximum);
+    RL_KIND(XNNPReLU);
+    RL_KIND(XNNBatchMatrixMultiply);
+    RL_KIND(XNNConv2d);
+    RL_KIND(XNNDepthwiseConv2d);
+    RL_KIND(XNNConvTranspose2d);
+    RL_KIND(XNNFullyConnected);
+    RL_KIND(XNNStaticTranspose);
+    RL_KIND(XNNStaticReshape);
+    RL_KIND(XNNStaticSlice);
+    RL_KIND(XNNStaticConstantPad);
+    RL_KIND(XNNStaticResizeBilinear2D);
+    RL_KIND(XNNELU);
+    RL_KIND(XNNLeakyReLU);
+    RL_KIND(XNNScaledDotProductAttention);
+#undef RL_KIND
+    case Kind::XNNAvgPooling2d:
+      return read(table.xnode_union_as_XNNAvgPooling2d(), false, node);
+    case Kind::XNNMaxPooling2d:
+      return read(table.xnode_union_as_XNNMaxPooling2d(), true, node);
+    case Kind::XNNConcatenate2:
+      return read(table.xnode_union_as_XNNConcatenate2(), 2, node);
+    case Kind::XNNConcatenate3:
+      return read(table.xnode_union_as_XNNConcatenate3(), 3, node);
+    case Kind::XNNConcatenate4:
+      return read(table.xnode_union_as_XNNConcatenate4(), 4, node);
+    case Kind::XNNConcatenate5:
+      return read(table.xnode_union_as_XNNConcatenate5(), 5, node);
+    default:
+      return fail(Error::NotSupported, "XnnpackBackend does not support nodes of kind %s", name_of(node->kind));
+  }
 }
 
 }  // namespace
@@ -123,144 +263,7 @@ Error read_node(const schema::XNode& table, Node* node) {
     RL_REQUIRE(node->min <= node->max, InvalidProgram, "the bounds of the results of a %s are invalid: [%g, %g]",
                name_of(node->kind), static_cast<double>(node->min), static_cast<double>(node->max));
   }
-  switch (node->kind) {
-#define RL_UNARY(name)                         \
-  case Kind::name:                             \
-    take(table.xnode_union_as_##name(), node); \
-    break
-    RL_UNARY(XNNSoftmax);
-    RL_UNARY(XNNSigmoid);
-    RL_UNARY(XNNClamp);
-    RL_UNARY(XNNFloor);
-    RL_UNARY(XNNConvert);
-    RL_UNARY(XNNGlobalAvgPooling2d);
-    RL_UNARY(XNNSquareRoot);
-    RL_UNARY(XNNCeiling);
-    RL_UNARY(XNNHardswish);
-    RL_UNARY(XNNNegate);
-    RL_UNARY(XNNSquare);
-    RL_UNARY(XNNAbs);
-    RL_UNARY(XNNReciprocalSquareRoot);
-    RL_UNARY(XNNLog);
-    RL_UNARY(XNNGelu);
-    RL_UNARY(XNNTanh);
-    RL_UNARY(XNNExp);
-    RL_UNARY(XNNSin);
-    RL_UNARY(XNNCopy);
-    RL_UNARY(XNNCos);
-    RL_UNARY(XNNAdd);
-    RL_UNARY(XNNDiv);
-    RL_UNARY(XNNMinimum);
-    RL_UNARY(XNNMultiply);
-    RL_UNARY(XNNSubtract);
-    RL_UNARY(XNNMaximum);
-    RL_UNARY(XNNPReLU);
-    RL_UNARY(XNNBatchMatrixMultiply);
-#undef RL_UNARY
-    case Kind::XNNConv2d:
-      RL_TRY(take(table.xnode_union_as_XNNConv2d(), node));
-      break;
-    case Kind::XNNDepthwiseConv2d:
-      RL_TRY(take(table.xnode_union_as_XNNDepthwiseConv2d(), node));
-      break;
-    case Kind::XNNConvTranspose2d:
-      RL_TRY(take(table.xnode_union_as_XNNConvTranspose2d(), node));
-      break;
-    case Kind::XNNAvgPooling2d:
-      RL_TRY(take(table.xnode_union_as_XNNAvgPooling2d(), false, node));
-      break;
-    case Kind::XNNMaxPooling2d:
-      RL_TRY(take(table.xnode_union_as_XNNMaxPooling2d(), true, node));
-      break;
-    case Kind::XNNConcatenate2:
-      RL_TRY(take(table.xnode_union_as_XNNConcatenate2(), 2, node));
-      break;
-    case Kind::XNNConcatenate3:
-      RL_TRY(take(table.xnode_union_as_XNNConcatenate3(), 3, node));
-      break;
-    case Kind::XNNConcatenate4:
-      RL_TRY(take(table.xnode_union_as_XNNConcatenate4(), 4, node));
-      break;
-    case Kind::XNNConcatenate5:
-      RL_TRY(take(table.xnode_union_as_XNNConcatenate5(), 5, node));
-      break;
-    case Kind::XNNFullyConnected: {
-      const schema::XNNFullyConnected part = table.xnode_union_as_XNNFullyConnected();
-      node->inputs[0] = part.input1_id();
-      node->inputs[1] = part.filter_id();
-      node->inputs[2] = part.bias_id();
-      node->num_inputs = 3;
-      node->output = part.output_id();
-      node->flags = part.flags();
-      break;
-    }
-    case Kind::XNNStaticTranspose: {
-      const schema::XNNStaticTranspose part = table.xnode_union_as_XNNStaticTranspose();
-      read_input_and_output(part, node);
-      node->rank = part.num_dims();
-      RL_TRY(read_list(part.perm(), node->rank, "permuted axes", node->first));
-      uint32_t seen = 0;
-      for (uint32_t i = 0; i < node->rank; ++i) {
-        RL_REQUIRE(node->first[i] < node->rank, InvalidProgram,
-                   "a permutation contains axis %u of a tensor with %u dimensions", node->first[i], node->rank);
-        seen |= 1u << node->first[i];
-      }
-      RL_REQUIRE(seen == (1u << node->rank) - 1, InvalidProgram, "a permutation contains an axis twice");
-      break;
-    }
-    case Kind::XNNStaticReshape: {
-      const schema::XNNStaticReshape part = table.xnode_union_as_XNNStaticReshape();
-      read_input_and_output(part, node);
-      node->rank = part.num_dims();
-      RL_TRY(read_list(part.new_shape(), node->rank, "sizes", node->first));
-      break;
-    }
-    case Kind::XNNStaticSlice: {
-      const schema::XNNStaticSlice part = table.xnode_union_as_XNNStaticSlice();
-      read_input_and_output(part, node);
-      node->rank = part.num_dims();
-      RL_TRY(read_list(part.offsets(), node->rank, "offsets", node->first));
-      RL_TRY(read_list(part.sizes(), node->rank, "sizes", node->second));
-      break;
-    }
-    case Kind::XNNStaticConstantPad: {
-      const schema::XNNStaticConstantPad part = table.xnode_union_as_XNNStaticConstantPad();
-      read_input_and_output(part, node);
-      node->rank = part.pre_paddings().size();
-      RL_TRY(read_list(part.pre_paddings(), node->rank, "paddings before", node->first));
-      RL_TRY(read_list(part.post_paddings(), node->rank, "paddings after", node->second));
-      node->number = part.padding_value();
-      break;
-    }
-    case Kind::XNNStaticResizeBilinear2D: {
-      const schema::XNNStaticResizeBilinear2D part = table.xnode_union_as_XNNStaticResizeBilinear2D();
-      read_input_and_output(part, node);
-      node->height = part.new_height();
-      node->width = part.new_width();
-      RL_REQUIRE(node->height - 1 < kMaxWindow && node->width - 1 < kMaxWindow, InvalidProgram,
-                 "the new size of a resized image is invalid: %u x %u", node->height, node->width);
-      break;
-    }
-    case Kind::XNNELU:
-      read_input_and_output(table.xnode_union_as_XNNELU(), node);
-      node->number = table.xnode_union_as_XNNELU().alpha();
-      break;
-    case Kind::XNNLeakyReLU:
-      read_input_and_output(table.xnode_union_as_XNNLeakyReLU(), node);
-      node->number = table.xnode_union_as_XNNLeakyReLU().negative_slope();
-      break;
-    case Kind::XNNScaledDotProductAttention: {
-      const schema::XNNScaledDotProductAttention part = table.xnode_union_as_XNNScaledDotProductAttention();
-      const uint32_t ids[] = {part.query_id(), part.key_id(), part.value_id(), part.scale_id(), part.mask_id()};
-      for (uint32_t i = 0; i < 5; ++i) node->inputs[i] = ids[i];
-      node->num_inputs = 5;
-      node->output = part.output_id();
-      node->flags = part.flags();
-      break;
-    }
-    default:
-      return fail(Error::NotSupported, "XnnpackBackend does not support nodes of kind %s", name_of(node->kind));
-  }
+  RL_TRY(read_fields(table, node));
   // Only the bias of a convolution or of a fully connected node may be missing.
   for (uint32_t i = 0; i < node->num_inputs; ++i) {
     const bool is_bias = i == 2 && (node->kind == Kind::XNNConv2d || node->kind == Kind::XNNDepthwiseConv2d ||
