@@ -18,7 +18,7 @@ class CpuBackend final : public BackendInterface {
   Result<DelegateHandle*> init(BackendInitContext& context, FreeableBuffer* processed,
                                Span<const CompileSpec>) override {
     const F32Microkernels* set = &microkernels::f32_microkernels();
-    for (const BackendOption& option : context.options) RL_TRY(take(option, &set));
+    for (const BackendOption& option : context.options) RL_TRY(set_option(option, &set));
     RL_ASSIGN(Plan * plan,
               cpu::read_plan(processed->data(), processed->size(), context.named_data, *context.allocator));
     processed->Free();
@@ -48,7 +48,7 @@ class CpuBackend final : public BackendInterface {
   }
 
  private:
-  static Error take(const BackendOption& option, const F32Microkernels** set) {
+  static Error set_option(const BackendOption& option, const F32Microkernels** set) {
     RL_REQUIRE(option.key == "isa", NotSupported, "CpuBackend has no option '%.*s'; its only option is isa",
                static_cast<int>(option.key.size()), option.key.data());
     RL_REQUIRE(option.value.tag == Tag::String, InvalidArgument, "option isa of CpuBackend must be a string, not %s",

@@ -34,7 +34,7 @@ class OpenvinoBackend final : public BackendInterface {
     std::snprintf(threads, sizeof(threads), "%zu", context.threads ? context.threads->thread_count() : size_t{1});
     for (const char* text : {"PERFORMANCE_HINT", "LATENCY"}) options.properties[options.count++] = text;
     const size_t own = options.count;
-    RL_TRY(take(specs, *context.allocator, &options));
+    RL_TRY(read_options(specs, *context.allocator, &options));
     if (std::strcmp(options.device, "CPU") == 0) {
       // Compile specs have priority over these properties.
       add(own, "INFERENCE_NUM_THREADS", threads, &options);
@@ -54,7 +54,7 @@ class OpenvinoBackend final : public BackendInterface {
   }
 
  private:
-  static Error take(Span<const CompileSpec> specs, MemoryAllocator& allocator, Model::Options* options) {
+  static Error read_options(Span<const CompileSpec> specs, MemoryAllocator& allocator, Model::Options* options) {
     // init() adds two properties.
     constexpr size_t kMaxStrings = 2 * (Model::kMaxProperties - 2);
     for (const CompileSpec& spec : specs) {

@@ -23,7 +23,7 @@ class XnnpackBackend final : public BackendInterface {
     RL_REQUIRE(is_available(), NotSupported, "XNNPACK does not support this processor");
     xnnpack::Options options;
     options.kernels = kernels_;
-    for (const BackendOption& option : context.options) RL_TRY(take(option, &options));
+    for (const BackendOption& option : context.options) RL_TRY(set_option(option, &options));
     bool keeps_payload = false;
     RL_ASSIGN(xnnpack::Graph * graph, xnnpack::read_graph(processed->data(), processed->size(), context.named_data,
                                                           *context.allocator, &keeps_payload));
@@ -42,7 +42,7 @@ class XnnpackBackend final : public BackendInterface {
   }
 
  private:
-  static Error take(const BackendOption& option, xnnpack::Options* options) {
+  static Error set_option(const BackendOption& option, xnnpack::Options* options) {
     const struct {
       std::string_view key;
       bool* value;

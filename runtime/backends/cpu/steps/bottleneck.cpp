@@ -108,7 +108,7 @@ class BottleneckStep final : public Step {
                   float* scratch = run.scratch + worker * worker_floats();
                   for (int64_t i = begin; i < end && errors[worker] == Error::Ok;) {
                     const int64_t first = i % height, last = std::min(height, first + end - i);
-                    errors[worker] = part(run.context, scratch, i / height, first, last);
+                    errors[worker] = compute_rows(run.context, scratch, i / height, first, last);
                     i += last - first;
                   }
                 });
@@ -165,7 +165,7 @@ class BottleneckStep final : public Step {
   }
 
   // Computes output rows [first, last) of an image.
-  Error part(KernelRuntimeContext& context, float* scratch, int64_t image, int64_t first, int64_t last) const {
+  Error compute_rows(KernelRuntimeContext& context, float* scratch, int64_t image, int64_t first, int64_t last) const {
     const Window& b = depthwise_.window;
     float* const rows = scratch;
     float* const band = rows + ring_floats(band_);

@@ -70,13 +70,13 @@ class CompareStep final : public Step {
     for_workers(run.context, workers, loops_.outer(), [&](int64_t, int64_t begin, int64_t end) {
       switch (views_[1]->dtype) {
         case ScalarType::Float:
-          return compare<float>(begin, end);
+          return run_comparison<float>(begin, end);
         case ScalarType::Long:
-          return calculate<int64_t>(begin, end);
+          return run_arithmetic<int64_t>(begin, end);
         case ScalarType::Int:
-          return calculate<int32_t>(begin, end);
+          return run_arithmetic<int32_t>(begin, end);
         default:
-          return join<uint8_t>(begin, end);
+          return run_logic<uint8_t>(begin, end);
       }
     });
     return Error::Ok;
@@ -85,54 +85,57 @@ class CompareStep final : public Step {
   const char* name() const override { return "comparison"; }
 
  private:
+  // Three functions select the loop for op_: floats are only compared, bools are also combined, and integers are also
+  // added, subtracted and multiplied.
   template <typename T>
-  void compare(int64_t begin, int64_t end) const {
+  void run_comparison(int64_t begin, int64_t end) const {
     switch (op_) {
       case Comparison::EQUAL:
-        return each<Comparison::EQUAL, T>(begin, end);
+        return apply<Comparison::EQUAL, T>(begin, end);
       case Comparison::NOT_EQUAL:
-        return each<Comparison::NOT_EQUAL, T>(begin, end);
+        return apply<Comparison::NOT_EQUAL, T>(begin, end);
       case Comparison::LESS:
-        return each<Comparison::LESS, T>(begin, end);
+        return apply<Comparison::LESS, T>(begin, end);
       case Comparison::LESS_EQUAL:
-        return each<Comparison::LESS_EQUAL, T>(begin, end);
+        return apply<Comparison::LESS_EQUAL, T>(begin, end);
       case Comparison::GREATER:
-        return each<Comparison::GREATER, T>(begin, end);
+        return apply<Comparison::GREATER, T>(begin, end);
       default:
-        return each<Comparison::GREATER_EQUAL, T>(begin, end);
+        return apply<Comparison::GREATER_EQUAL, T>(begin, end);
     }
   }
 
   template <typename T>
-  void join(int64_t begin, int64_t end) const {
+  void run_logic(int64_t begin, int64_t end) const {
     switch (op_) {
       case Comparison::AND:
-        return each<Comparison::AND, T>(begin, end);
+        return apply<Comparison::AND, T>(begin, end);
       case Comparison::OR:
-        return each<Comparison::OR, T>(begin, end);
+        return apply<Comparison::OR, T>(begin, end);
       case Comparison::XOR:
-        return each<Comparison::XOR, T>(begin, end);
+        return apply<Comparison::XOR, T>(begin, end);
       default:
-        return compare<T>(begin, end);
+        return run_comparison<T>(begin, end);
     }
   }
 
   template <typename T>
-  void calculate(int64_t begin, int64_t end) const {
+  void run_arithmetic(int64_t begin, int64_t end) const {
     switch (op_) {
       case Comparison::ADD:
-        return each<Comparison::ADD, T>(begin, end);
+        return apply<Comparison::ADD, T>(begin, end);
       case Comparison::SUB:
-        return each<Comparison::SUB, T>(begin, end);
+        return apply<Comparison::SUB, T>(begin, end);
       case Comparison::MUL:
-        return each<Comparison::MUL, T>(begin, end);
+        return apply<Comparison::MUL, T>(begin, end);
       default:
-        return join<T>(begin, end);
+        return run_logic<T>(begin, end);
     }
   }
 
+  // Computes rows [begin, end) of the result.
   template <Comparison Op, typename T>
-  void each(int64_t begin, int64_t end) const {
+  void apply(int64_t begin, int64_t end) const {
     using Result = decltype(combined<Op, T>(T{}, T{}));
     const int64_t inner = loops_.inner();
     const int64_t to_step = loops_.inner_stride(0), a_step = loops_.inner_stride(1), b_step = loops_.inner_stride(2);
@@ -214,11 +217,11 @@ class WhereStep final : public Step {
     for_workers(run.context, workers, loops_.outer(), [&](int64_t, int64_t begin, int64_t end) {
       switch (element_size(views_[0]->dtype)) {
         case 1:
-          return each<uint8_t>(begin, end);
+          return select_rows<uint8_t>(begin, end);
         case 4:
-          return each<uint32_t>(begin, end);
+          return select_rows<uint32_t>(begin, end);
         default:
-          return each<uint64_t>(begin, end);
+          return select_rows<uint64_t>(begin, end);
       }
     });
     return Error::Ok;
@@ -228,7 +231,7 @@ class WhereStep final : public Step {
 
  private:
   template <typename T>
-  void each(int64_t begin, int64_t end) const {
+  void select_rows(int64_t begin, int64_t end) const {
     const int64_t inner = loops_.inner();
     int64_t step[4];
     for (int v = 0; v < 4; ++v) step[v] = loops_.inner_stride(v);

@@ -91,7 +91,7 @@ class GroupNormStatisticsStep final : public Step {
       const float share = 1.0f / static_cast<float>(rows);
       for (int64_t c = 0; c < channels_; ++c) buffer[c] *= share;
       for (int64_t i = 0; i < rows; ++i) add_squares(x + i * step, buffer, sums);
-      join(static_cast<float>(at - first), static_cast<float>(rows), buffer, sums, means, deviations);
+      merge_block(static_cast<float>(at - first), static_cast<float>(rows), buffer, sums, means, deviations);
     }
   }
 
@@ -102,8 +102,10 @@ class GroupNormStatisticsStep final : public Step {
     }
   }
 
-  void join(float before, float rows, const float* __restrict block_means, const float* __restrict block_sums,
-            float* __restrict means, float* __restrict sums) const {
+  // Adds a block of `rows` pixels to the means and sums of squared differences of `before` pixels. Source: Chan,
+  // Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
+  void merge_block(float before, float rows, const float* __restrict block_means, const float* __restrict block_sums,
+                   float* __restrict means, float* __restrict sums) const {
     if (before == 0.0f) {
       std::copy_n(block_means, channels_, means);
       std::copy_n(block_sums, channels_, sums);
@@ -123,10 +125,10 @@ class GroupNormStatisticsStep final : public Step {
     const double count = static_cast<double>(pixels_) * static_cast<double>(width);
     for (int64_t first = 0; first < channels_; first += width) {
       double mean = 0;
-      each(chunks, first, width, [&](double rows, double m, double) { mean += rows / count * m; });
+      for_each_channel(chunks, first, width, [&](double rows, double m, double) { mean += rows / count * m; });
       double squares = 0;
-      each(chunks, first, width,
-           [&](double rows, double m, double sum) { squares += sum + rows * (m - mean) * (m - mean); });
+      for_each_channel(chunks, first, width,
+                       [&](double rows, double m, double sum) { squares += sum + rows * (m - mean) * (m - mean); });
       const double inverse = 1.0 / std::sqrt(squares / count + static_cast<double>(epsilon_));
       for (int64_t c = first; c < first + width; ++c) {
         const double factor = weight_ ? inverse * static_cast<double>(weight_[c]) : inverse;
@@ -136,13 +138,15 @@ class GroupNormStatisticsStep final : public Step {
     }
   }
 
+  // Calls the function with the number of pixels, the mean and the sum of squared differences of each chunk and of each
+  // of its channels [first, first + width).
   template <typename F>
-  void each(const float* chunks, int64_t first, int64_t width, const F& take) const {
+  void for_each_channel(const float* chunks, int64_t first, int64_t width, const F& function) const {
     for (int64_t i = 0; i < chunks_; ++i) {
       const double rows = static_cast<double>(begin_of(i + 1) - begin_of(i));
       const float* means = chunks + i * 2 * channels_ + first;
       for (int64_t c = 0; c < width; ++c) {
-        take(rows, static_cast<double>(means[c]), static_cast<double>(means[channels_ + c]));
+        function(rows, static_cast<double>(means[c]), static_cast<double>(means[channels_ + c]));
       }
     }
   }

@@ -64,7 +64,7 @@ class RecurrentStep final : public Step {
     for (int64_t i = 0; i < steps; ++i) {
       const int64_t t = is_backward_ ? steps - 1 - i : i;
       for_workers(run.context, workers, shares, [&](int64_t, int64_t begin, int64_t end) {
-        part(t, begin * share * kUnits, std::min(end * share * kUnits, padded_), rows, gates, cells);
+        compute_units(t, begin * share * kUnits, std::min(end * share * kUnits, padded_), rows, gates, cells);
       });
       for (int64_t b = 0; b < batch(); ++b) rows[b] = out_row(t, b);
     }
@@ -95,7 +95,7 @@ class RecurrentStep final : public Step {
   }
 
   // Computes units [u0, u1) of time step t. `rows` are the previous states of the sequences.
-  void part(int64_t t, int64_t u0, int64_t u1, const float* const* rows, float* gates, float* cells) const {
+  void compute_units(int64_t t, int64_t u0, int64_t u1, const float* const* rows, float* gates, float* cells) const {
     const int64_t first = u0 * this->gates(), last = u1 * this->gates();
     if (batch() == 1) {
       multiply_row(rows[0], first, last, t % 2 != 0, gates);
