@@ -45,6 +45,22 @@ class _Step(NamedTuple):
     at: int
 
 
+class _Entry(NamedTuple):
+    """A present entry of a vtable.
+
+    Attributes:
+        offset: the offset in the table.
+        code: the code of the number in the `struct` module; references are "I".
+        field: the field.
+        is_tag: whether the entry is the tag of a union.
+    """
+
+    offset: int
+    code: str
+    field: FieldBinding
+    is_tag: bool
+
+
 class _Layout(NamedTuple):
     """A checked vtable.
 
@@ -179,65 +195,90 @@ class _Reader:
         return value
 
     def _layout(self, table: TableBinding, vtable: int, at: int) -> _Layout:
+        """Checks the vtable at `vtable` of a table at `at`, and returns how to decode tables with it."""
         if vtable < 0 or vtable % 2 or vtable + 4 > self._size:
             self._fail(f"the vtable of {table.name} is outside the file or not aligned", at)
         length, size = _VTABLE(self._data, vtable)
         if length < 4 or length % 2 or vtable + length > self._size or size < 4:
             self._fail(f"the vtable of {table.name} has an invalid size", vtable)
-        slots = struct.unpack_from(f"<{length // 2 - 2}H", self._data, vtable + 4)
-
-        def offset_of(slot: int) -> int:
-            return int(slots[slot]) if slot < len(slots) else 0
-
-        # For each present field: its offset, its code, the field, and whether the entry is the tag of a
-        # union.
-        found: list[tuple[int, str, FieldBinding, bool]] = []
+        offsets = struct.unpack_from(f"<{length // 2 - 2}H", self._data, vtable + 4)
+        entries = self._entries(table, offsets, vtable)
+        unpack, phase = self._unpacking(entries, size, vtable)
         defaults: list[object] = [None] * len(table.fields)
-        absent = []
+        created = []
         for field in table.fields:
             wire = field.wire
-            is_scalar = not wire.is_vector and wire.kind in (Kind.SCALAR, Kind.ENUM, Kind.BOOL)
-            if offset_of(wire.slot):
-                found.append((offset_of(wire.slot), wire.code if is_scalar else "I", field, False))
+            if wire.slot < len(offsets) and offsets[wire.slot]:
+                continue
+            if not field.optional and (wire.is_vector or wire.kind is Kind.TABLE):
+                created.append(field)
+            else:
+                defaults[field.position] = self._absent(field)
+        raw_of_tag = {entry.field.wire.slot: i for i, entry in enumerate(entries) if entry.is_tag}
+        steps = tuple(
+            _Step(
+                entry.field, entry.field.position, i, raw_of_tag.get(entry.field.wire.slot, 0), entry.offset
+            )
+            for i, entry in enumerate(entries)
+            if not entry.is_tag
+        )
+        return _Layout(size, unpack, phase, steps, defaults, tuple(created))
+
+    def _entries(self, table: TableBinding, offsets: tuple[int, ...], vtable: int) -> list[_Entry]:
+        """Returns the present entries of a vtable, sorted by their offsets in the table.
+
+        Raises:
+            MalformedError: a required field is missing, or only the tag or the value of a union is present.
+        """
+
+        def offset_of(slot: int) -> int:
+            return offsets[slot] if slot < len(offsets) else 0
+
+        entries = []
+        for field in table.fields:
+            wire = field.wire
+            offset = offset_of(wire.slot)
+            if offset:
+                is_scalar = not wire.is_vector and wire.kind in (Kind.SCALAR, Kind.ENUM, Kind.BOOL)
+                entries.append(_Entry(offset, wire.code if is_scalar else "I", field, False))
             elif wire.required:
                 self._field = field
                 self._fail("the field is missing", vtable)
-            elif not field.optional and (wire.is_vector or wire.kind is Kind.TABLE):
-                absent.append(field)
-            else:
-                defaults[field.position] = self._absent(field)
             if wire.kind is Kind.UNION:
-                tag_at = offset_of(wire.slot - 1)
-                if bool(tag_at) != bool(offset_of(wire.slot)):
+                tag_offset = offset_of(wire.slot - 1)
+                if bool(tag_offset) != bool(offset):
                     self._field = field
                     self._fail("only one of the type and the value of a union is present", vtable)
-                if tag_at:
-                    found.append((tag_at, "B", field, True))
-        found.sort(key=lambda item: item[0])
-        codes, end = "<", 4
+                if tag_offset:
+                    entries.append(_Entry(tag_offset, "B", field, True))
+        return sorted(entries, key=lambda entry: entry.offset)
+
+    def _unpacking(
+        self, entries: list[_Entry], size: int, vtable: int
+    ) -> tuple[Callable[[memoryview, int], tuple[int | float, ...]], int | None]:
+        """Returns `unpack` and `phase` of a layout; see `_Layout`.
+
+        Raises:
+            MalformedError: a field is not aligned, overlaps another field, or is outside the table of `size`
+                bytes.
+        """
+        codes, end = "<4x", 4
         phases = set()
-        for offset, code, field, _ in found:
-            self._field = field
-            width = struct.calcsize(code)
-            if offset < end or offset + width > size:
+        for entry in entries:
+            self._field = entry.field
+            width = struct.calcsize(entry.code)
+            if entry.offset < end or entry.offset + width > size:
                 self._fail("the field is outside its table or overlaps another field", vtable)
-            if offset % min(width, 4):
+            if entry.offset % min(width, 4):
                 self._fail("the field is not aligned", vtable)
             if width == 8:
-                phases.add(-offset % 8)
-            codes += f"{offset - end}x{code}"
-            end = offset + width
+                phases.add(-entry.offset % 8)
+            codes += f"{entry.offset - end}x{entry.code}"
+            end = entry.offset + width
         if len(phases) > 1:
             self._fail("no address of the table aligns all fields", vtable)
         self._field = None
-        raw_of_tag = {item[2].wire.slot: i for i, item in enumerate(found) if item[3]}
-        steps = tuple(
-            _Step(field, field.position, i, raw_of_tag.get(field.wire.slot, 0), offset)
-            for i, (offset, _, field, is_tag) in enumerate(found)
-            if not is_tag
-        )
-        unpack = struct.Struct(codes.replace("<", "<4x", 1)).unpack_from
-        return _Layout(size, unpack, phases.pop() if phases else None, steps, defaults, tuple(absent))
+        return struct.Struct(codes).unpack_from, phases.pop() if phases else None
 
     def _member(self, field: FieldBinding, value: int, at: int) -> enum.IntEnum:
         member = field.members.get(value)
