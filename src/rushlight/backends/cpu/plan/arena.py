@@ -14,7 +14,7 @@ from rushlight.memory.problem import Buffer, Problem
 plan_exactly = ExactPlanner()
 
 
-def place(
+def plan_arena(
     nodes: Sequence[PlanNode], sizes: Mapping[Storage, int], alignment: int
 ) -> tuple[dict[Storage, int], int]:
     """Plans the arena.

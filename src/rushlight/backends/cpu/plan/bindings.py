@@ -67,19 +67,23 @@ class Bindings:
         return encode(size, self._index)
 
     def _symbol(self, size: sympy.Expr) -> Binding | None:
+        """Returns the binding of the only symbol of a size that is linear in it."""
         symbols = list(size.free_symbols)
         return _linear(size, symbols[0]) if len(symbols) == 1 else None
 
     def _function(self, size: sympy.Expr) -> Binding | None:
+        """Returns the binding of the only function, such as a quotient, of a size that is linear in it."""
         functions = [item for item in size.atoms(sympy.Function) if not self.knows(item)]
         outer = [item for item in functions if not any(item in other.args for other in functions)]
         return _linear(size, outer[0]) if len(outer) == 1 else None
 
     def _whole(self, size: sympy.Expr) -> Binding | None:
+        """Returns the binding of a size that is itself the unknown."""
         return Binding(size, 1, 0)
 
 
 def _linear(size: sympy.Expr, unknown: sympy.Expr) -> Binding | None:
+    """Returns the binding of a size factor * unknown + shift with factor > 0; None for any other size."""
     stand_in = sympy.Dummy()
     replaced = sympy.expand(size.subs(unknown, stand_in))
     if replaced.free_symbols != {stand_in}:

@@ -157,7 +157,7 @@ class Builder:
             handle = next(iter(_handles(node)), 0)
             self.plan.steps.append(tables.Step(operation=operation, debug_handle=handle))
         sizes = {s: self.plan.storages[i].bytes for s, i in self._storages.items()}
-        offsets, self.plan.arena_bytes = arena.place(nodes, sizes, ALIGNMENT)
+        offsets, self.plan.arena_bytes = arena.plan_arena(nodes, sizes, ALIGNMENT)
         for storage, offset in offsets.items():
             self.plan.storages[self._storages[storage]].offset = offset
         return self.plan

@@ -84,7 +84,7 @@ class _View:
 
     def is_whole(self, length: int) -> bool:
         """Returns whether the view is a whole storage of `length` elements."""
-        return (self.offset, self.dims) == _whole(length)
+        return (self.offset, self.dims) == _dense(length)
 
     def has_layout_of(self, other: _View) -> bool:
         """Returns whether both views have the same elements in the same order, at the same offset."""
@@ -99,7 +99,8 @@ def _reach(dims: Dims) -> int:
     return sum((size - 1) * stride for size, stride in dims)
 
 
-def _whole(length: int) -> tuple[int, Dims]:
+def _dense(length: int) -> tuple[int, Dims]:
+    """Returns the offset and the dimensions of a value that has all elements of a storage in their order."""
     return 0, ((length, 1),) if length > 1 else ()
 
 
@@ -116,14 +117,14 @@ def _within_period(
         The offsets and dimensions of the values within the period, and the length of the period. The result
         is None if not all values repeat with the same period.
     """
-    outermost = {dims[:1] for offset, dims in parts.values() if (offset, dims) != _whole(length)}
+    outermost = {dims[:1] for offset, dims in parts.values() if (offset, dims) != _dense(length)}
     if len(outermost) != 1 or outermost == {()}:
         return None
     ((size, period),) = outermost.pop()
     if period == 1 or size * period != length:
         return None
     inner = {
-        value: _whole(period) if (offset, dims) == _whole(length) else (offset, dims[1:])
+        value: _dense(period) if (offset, dims) == _dense(length) else (offset, dims[1:])
         for value, (offset, dims) in parts.items()
     }
     fits = all(offset + _reach(dims) < period for offset, dims in inner.values())
