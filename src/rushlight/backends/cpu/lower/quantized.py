@@ -381,7 +381,8 @@ def _embedding(lowering: QuantizedLowering, node: Node) -> bool:
 # ---- Operators without weights ----
 
 
-def _sum(lowering: QuantizedLowering, node: Node) -> bool:
+def _binary(lowering: QuantizedLowering, node: Node) -> bool:
+    """Lowers a sum, a difference or a product of two int8 tensors whose result is quantized."""
     a, b = node.args[:2]
     quantization = lowering.result_quantization(node)
     if a not in lowering.quant_params or b not in lowering.quant_params or quantization is None:
@@ -395,7 +396,7 @@ def _sum(lowering: QuantizedLowering, node: Node) -> bool:
     if (
         is_op(node, aten.add.Tensor)
         and a is not b
-        and (_add_to(lowering, node, a, b) or _add_to(lowering, node, b, a))
+        and (_fuse_addition(lowering, node, a, b) or _fuse_addition(lowering, node, b, a))
     ):
         return True
     out_params = quantization.params
@@ -425,7 +426,7 @@ def _sum(lowering: QuantizedLowering, node: Node) -> bool:
     return True
 
 
-def _add_to(lowering: QuantizedLowering, node: Node, source: Node, other: Node) -> bool:
+def _fuse_addition(lowering: QuantizedLowering, node: Node, source: Node, other: Node) -> bool:
     """Fuses the addition of two int8 tensors into the product that computes `source`.
 
     Returns:
@@ -460,7 +461,8 @@ def _has_sizes(tensor: Tensor, sizes: tuple[Size, ...]) -> bool:
     return tensor.rank == len(sizes) and all(same(a, b) for a, b in zip(tensor.sizes, sizes, strict=True))
 
 
-def _cat(lowering: QuantizedLowering, node: Node) -> bool:
+def _concatenate(lowering: QuantizedLowering, node: Node) -> bool:
+    """Lowers a concatenation of int8 tensors, which are converted to common parameters."""
     sources: Any = node.args[0]
     if any(source not in lowering.quant_params for source in sources):
         return False
@@ -491,6 +493,7 @@ def _cat(lowering: QuantizedLowering, node: Node) -> bool:
 
 
 def _move(lowering: QuantizedLowering, node: Node) -> bool:
+    """Lowers an operator that only moves the elements of an int8 tensor, such as a view."""
     source = node.args[0]
     if source not in lowering.quant_params:
         return False
@@ -512,13 +515,13 @@ QuantizedLower = Callable[[QuantizedLowering, Node], bool]
 _ROWS: dict[object, QuantizedLower] = {
     aten.convolution.default: _convolution,
     **dict.fromkeys((aten.linear.default, aten.addmm.default, aten.mm.default, aten.matmul.default), _linear),
-    **dict.fromkeys((aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor), _sum),
+    **dict.fromkeys((aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor), _binary),
     aten._native_batch_norm_legit_no_training.default: _batch_norm,
     aten.embedding.default: _embedding,
     aten.mean.dim: mean,
     **dict.fromkeys(_AVERAGES, average_pool),
     **dict.fromkeys(_POOLS, max_pool),
-    aten.cat.default: _cat,
+    aten.cat.default: _concatenate,
     **dict.fromkeys(MOVES, _move),
     **dict.fromkeys(
         (
