@@ -45,15 +45,7 @@ from rushlight.ir.program import copy_program
 def to_json(program: ExportedProgram) -> tuple[JsonObject, JsonObject]:
     """Returns the JSON of a program, and the objects of custom classes in its graph by name."""
     copied = copy_program(program)
-    for module in list(graph_modules(copied.graph_module))[1:]:
-        for node in module.graph.find_nodes(op="get_attr"):
-            _replace_constant(node)
-    facts = [[_facts(node) for node in call_nodes(m)] for m in graph_modules(copied.graph_module)]
-    for module in graph_modules(copied.graph_module):
-        for node in module.graph.nodes:
-            _prepare(node)
-        for node in call_nodes(module):
-            name_tensors(node)
+    facts = _prepare_graphs(copied)
     writer = serialize.GraphModuleSerializer(copied.graph_signature, copied.module_call_graph)
     handle_call = writer.handle_call_function
 
@@ -93,22 +85,45 @@ def to_json(program: ExportedProgram) -> tuple[JsonObject, JsonObject]:
     nodes = graph_module["graph"]["nodes"]
     if signature is not None and signature.forward_arg_names and nodes:
         nodes[0]["metadata"][ARGUMENTS] = json.dumps(signature.forward_arg_names)
-    ranges = serialize.serialize_range_constraints(program.range_constraints)
     data = {
         "graph_module": graph_module,
         "opset_version": {"aten": torch._C._get_max_operator_version()},
-        "range_constraints": {
-            name: {
-                "min_val": -math.inf if found.min_val is None else found.min_val,
-                "max_val": math.inf if found.max_val is None else found.max_val,
-            }
-            for name, found in ranges.items()
-        },
+        "range_constraints": _ranges(program),
         "schema_version": dict(VERSION),
         "dialect": "",
         "verifiers": [verifier.dialect for verifier in program.verifiers],
     }
     return data, dict(writer.custom_objs)
+
+
+def _prepare_graphs(program: ExportedProgram) -> list[list[CallFacts]]:
+    """Changes the graphs so that torch's serializer can write them.
+
+    Returns:
+        For each call of each graph, the facts that the serializer does not write.
+    """
+    for module in list(graph_modules(program.graph_module))[1:]:
+        for node in module.graph.find_nodes(op="get_attr"):
+            _replace_constant(node)
+    facts = [[_facts(node) for node in call_nodes(m)] for m in graph_modules(program.graph_module)]
+    for module in graph_modules(program.graph_module):
+        for node in module.graph.nodes:
+            _prepare(node)
+        for node in call_nodes(module):
+            name_tensors(node)
+    return facts
+
+
+def _ranges(program: ExportedProgram) -> JsonObject:
+    """Returns the range of each symbol; a missing bound is infinite."""
+    ranges = serialize.serialize_range_constraints(program.range_constraints)
+    return {
+        name: {
+            "min_val": -math.inf if found.min_val is None else found.min_val,
+            "max_val": math.inf if found.max_val is None else found.max_val,
+        }
+        for name, found in ranges.items()
+    }
 
 
 def _facts(node: Node) -> CallFacts:
