@@ -174,6 +174,8 @@ class MethodWriter:
     def _kernel(self, call: KernelCall) -> None:
         name = full_name(self.plan, call.op_index)
         if name == VIEW:
+            if len(call.args) != 3:
+                raise Unsupported(f"the call has {len(call.args)} arguments, not 3")
             viewed, out = self.values.tensor(call.args[0]), self.values.tensor(call.args[2])
             if call.args[2] in self.values.moved:
                 self.code.add(f"{out.pointer} = {viewed.pointer};")

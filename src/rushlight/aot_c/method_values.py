@@ -108,15 +108,18 @@ class MethodValues:
                     target = plan.values[call.move_to].val
                     (self.moved if isinstance(target, Tensor) else self.computed).add(call.move_to)
                 elif isinstance(call, KernelCall):
-                    name = full_name(plan, call.op_index)
-                    if name in RULES:
-                        self.computed.add(call.args[-1])
-                    elif name == COPY_INDEX:
-                        self._indexed_outputs.add(call.args[0])
-                    elif name == VIEW:
-                        known = self.views.setdefault(call.args[2], call.args[0])
-                        if known != call.args[0]:
-                            self.moved.add(call.args[2])
+                    self._read_kernel(call)
+
+    def _read_kernel(self, call: KernelCall) -> None:
+        name = full_name(self.plan, call.op_index)
+        if name in RULES:
+            self.computed.add(call.args[-1])
+        elif name == COPY_INDEX:
+            self._indexed_outputs.add(call.args[0])
+        elif name == VIEW and len(call.args) == 3:
+            viewed, _, view = call.args
+            if self.views.setdefault(view, viewed) != viewed:
+                self.moved.add(view)
 
     def _ends(self, indices: Sequence[int], word: str) -> list[End]:
         ends = []
