@@ -16,6 +16,7 @@ from rushlight.aot_c.source import Source
 from rushlight.format.program import (
     Double,
     ExecutionPlan,
+    Instruction,
     Int,
     IntList,
     KernelCall,
@@ -98,3 +99,15 @@ def test_generators_refuse_damaged_calls(name: str) -> None:
             for _ in range(choice.randrange(1, 3)):
                 change(damaged, choice)
             refusals(file, damaged)
+
+
+def test_views_of_themselves_are_refused() -> None:
+    (call, *_) = calls("portable", "aten::add.out")
+    file = read_pte(single_call_program(call, 1))
+    (plan,) = file.program.execution_plan
+    tensors = [i for i, value in enumerate(plan.values) if isinstance(value.val, Tensor)][:2]
+    sizes = next(i for i, value in enumerate(plan.values) if not isinstance(value.val, Tensor))
+    plan.operators[0].name, plan.operators[0].overload = "executorch_prim::et_view", "default"
+    first, second = (KernelCall(0, [a, sizes, b]) for a, b in (tensors, reversed(tensors)))
+    plan.chains[0].instructions = [Instruction(first), Instruction(second)]
+    assert any("views refer to each other in a cycle" in refusal for refusal in refusals(file, plan))

@@ -100,6 +100,8 @@ class Kernel:
         value = self._argument(position)
         if not isinstance(value, list):
             raise Unsupported(f"argument {position} is not a list of tensors")
+        if not all(item is None or isinstance(item, TensorValue) for item in value):
+            raise Unsupported(f"argument {position} is not a list of tensors")
         return list(value)
 
     def tensors(self, position: int) -> list[TensorValue]:

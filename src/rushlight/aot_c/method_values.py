@@ -245,6 +245,7 @@ class MethodValues:
         if index in self.moved:
             return replace(value, pointer=f"moved_{index}")
         if index in self.views:
+            self._check_views_end(index)
             viewed = self.tensor(self.views[index])
             if viewed.numel != value.numel or viewed.dtype != value.dtype:
                 raise Unsupported("a view and its base differ in the number of elements or in the dtype")
@@ -274,6 +275,15 @@ class MethodValues:
         if value.numel == 0:
             return replace(value, pointer=f"({element} *)0", region=Region(f"empty{index}", 0, 0))
         raise Unsupported(f"a tensor {value.describe()} has no planned memory")
+
+    def _check_views_end(self, index: int) -> None:
+        """Raises Unsupported if a view is, over other views, a view of itself."""
+        seen = set()
+        while index in self.views:
+            if index in seen:
+                raise Unsupported("views refer to each other in a cycle")
+            seen.add(index)
+            index = self.views[index]
 
     def memory(self, memory_id: int) -> str:
         """Returns the C expression for the address of a planned memory."""
