@@ -115,6 +115,27 @@ CONVOLUTIONS = [
 ]
 
 
+def channel_parameters(outputs: int) -> list[tuple[torch.Tensor, torch.Tensor | None, float]]:
+    """Returns scales and a bias of output channels, and a scale of the results.
+
+    Kernels convert scales and biases to float32 first. The last scale of the results is a float32 number, for
+    which kernels need no arithmetic in double.
+    """
+    scales, bias = torch.rand(outputs, dtype=torch.float64) * 0.01, torch.randn(outputs, dtype=torch.float64)
+    return [
+        (scales.float(), bias.float(), 0.6),
+        (scales, bias, 0.6),
+        (scales.half(), bias.half(), 0.6),
+        (torch.tensor([0.004]), None, 0.6),
+        (scales.float(), None, torch.tensor(0.6).item()),
+    ]
+
+
+def narrowed(scales: torch.Tensor, bias: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Returns scales and a bias in float32."""
+    return scales.float(), None if bias is None else bias.float()
+
+
 @pytest.mark.parametrize("dtype", RANGES)
 @pytest.mark.parametrize("case", CONVOLUTIONS, ids=lambda c: f"{c[0]}x{c[1]}")
 def test_quantized_convolution(case: tuple[Any, ...], dtype: torch.dtype) -> None:
@@ -123,9 +144,9 @@ def test_quantized_convolution(case: tuple[Any, ...], dtype: torch.dtype) -> Non
     x, w = wholes(shape, dtype), wholes(weights).clamp(-127, 127)
     outputs = weights[1] * geometry[5] if geometry[3] else weights[0]
     layouts = [x] if x.dim() != 4 else [x, x.contiguous(memory_format=torch.channels_last)]
-    for scales, bias in [(torch.rand(outputs) * 0.01, torch.randn(outputs)), (torch.tensor([0.004]), None)]:
-        args: list[Any] = [x, 0.03, 5, w, scales, bias, *geometry, 0.6, 9, low + 10, high]
-        want = own.quantized_convolution.default(*args)
+    for scales, bias, scale in channel_parameters(outputs):
+        args: list[Any] = [x, 0.03, 5, w, scales, bias, *geometry, scale, 9, low + 10, high]
+        want = own.quantized_convolution.default(*args[:4], *narrowed(scales, bias), *args[6:])
         for laid_out in layouts:
             args[0] = laid_out
             run("quantized_convolution.out", args, want)
@@ -137,10 +158,10 @@ def test_quantized_convolution(case: tuple[Any, ...], dtype: torch.dtype) -> Non
 )
 def test_quantized_linear(shape: tuple[int, ...], outputs: int, dtype: torch.dtype) -> None:
     low, high = RANGES[dtype]
-    for scales, bias in [(torch.rand(outputs) * 0.01, torch.randn(outputs)), (torch.tensor([0.004]), None)]:
+    for scales, bias, scale in channel_parameters(outputs):
         w = wholes((outputs, shape[-1])).clamp(-127, 127)
-        args: list[Any] = [wholes(shape, dtype), 0.03, 5, w, scales, bias, 0.6, 9, low, high]
-        run("quantized_linear.out", args, own.quantized_linear(*args))
+        args: list[Any] = [wholes(shape, dtype), 0.03, 5, w, scales, bias, scale, 9, low, high]
+        run("quantized_linear.out", args, own.quantized_linear(*args[:4], *narrowed(scales, bias), *args[6:]))
 
 
 @pytest.mark.parametrize("zero", [2147483641, -2147483648, 1 << 21])

@@ -95,6 +95,8 @@ class Cases:
         """Returns scale, zero point and range for results up to about `real`, or for saturated results."""
         low, high = RANGES[dtype]
         scale = real / 127 * self.random.choice([1.0, 0.2])
+        if self.one_of(0, 1):
+            scale = float(np.float32(scale))  # as the observers of a quantizer do
         return scale, self.zero(dtype), low + self.one_of(0, 0, 20), high - self.one_of(0, 0, 11)
 
     def parameters(self, channels: int) -> tuple[torch.Tensor, torch.Tensor | None]:

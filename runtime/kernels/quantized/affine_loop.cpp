@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels/shared/axes.h"
 #include "kernels/shared/convert.h"
 #include "kernels/shared/dtype_switch.h"
 #include "kernels/shared/promotion.h"
@@ -347,6 +348,16 @@ const double* elements_as_double(KernelRuntimeContext& context, const Tensor& te
     }
   });
   return numbers;
+}
+
+const float* elements_as_float(KernelRuntimeContext& context, const Tensor& tensor) {
+  if (tensor.scalar_type() == ScalarType::Float && is_row_major(tensor)) return tensor.const_data_ptr<float>();
+  const double* const numbers = elements_as_double(context, tensor);
+  const auto count = static_cast<size_t>(tensor.numel());
+  float* const narrow = numbers ? context.allocate_temporary_array<float>(count + 1) : nullptr;
+  if (narrow == nullptr) return nullptr;
+  for (size_t i = 0; i < count; ++i) narrow[i] = static_cast<float>(numbers[i]);
+  return narrow;
 }
 
 bool single_element(KernelRuntimeContext& context, const char* name, const Tensor& tensor, double* value) {

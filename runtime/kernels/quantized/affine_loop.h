@@ -62,6 +62,9 @@ LoopNest nest_of_groups(const Tensor& out, const Tensor& in, int64_t group);
 // Returns the elements of a tensor in row-major order, converted to double, in scratch memory. With `invert`, returns
 // the reciprocals, computed in the dtype of the tensor. If there is no memory, records the failure and returns null.
 const double* elements_as_double(KernelRuntimeContext& context, const Tensor& tensor, bool invert = false);
+// Returns the elements of a tensor in row-major order, converted to float32: the tensor's memory if possible, else
+// scratch memory. If there is no memory, records the failure and returns null.
+const float* elements_as_float(KernelRuntimeContext& context, const Tensor& tensor);
 // Returns the only element of a tensor. Records the failure if there is not exactly one.
 bool single_element(KernelRuntimeContext& context, const char* name, const Tensor& tensor, double* value);
 

@@ -4,6 +4,30 @@
 
 namespace rushlight::quantized {
 
+namespace {
+
+// Converts to float32. Processors with 32-bit registers convert an int32 in one instruction.
+float to_float(int64_t number) {
+  const auto narrow = static_cast<int32_t>(number);
+  return narrow == number ? static_cast<float>(narrow) : static_cast<float>(number);
+}
+
+}  // namespace
+
+float inverse_of(double scale) {
+  // If the scale is a float32 number, a division in float32 gives the same bits: double has more than twice as many
+  // bits as float32, so that rounding to double first does not change the result. Most microcontrollers divide float32
+  // numbers in hardware, but not double numbers.
+  const auto narrow = static_cast<float>(scale);
+  return static_cast<double>(narrow) == scale ? 1.0f / narrow : static_cast<float>(1.0 / scale);
+}
+
+Requantizer::Requantizer(double scale, int64_t zero_point, int64_t minimum, int64_t maximum)
+    : inverse(inverse_of(scale)),
+      zero(to_float(zero_point)),
+      quant_min(to_float(minimum)),
+      quant_max(to_float(maximum)) {}
+
 bool require_output(KernelRuntimeContext& context, const Tensor& out, int64_t quant_min, int64_t quant_max) {
   if (!is_byte(out)) {
     context.fail(Error::InvalidType, "out has elements of %s, not int8 or uint8", dtype_name(out.scalar_type()));
@@ -18,7 +42,7 @@ cortex_m::Int8Channel* cortex_m_channels(KernelRuntimeContext& context, int64_t 
   if (channels == nullptr) return nullptr;
   for (int64_t i = 0; i < outputs; ++i) {
     channels[i].factor = parameters.factor(i);
-    channels[i].offset = parameters.bias ? static_cast<float>(parameters.bias[i]) : 0;
+    channels[i].offset = parameters.bias ? parameters.bias[i] : 0;
     if (!cortex_m::is_usual(channels[i].factor) || !cortex_m::is_usual(channels[i].offset)) return nullptr;
   }
   return channels;

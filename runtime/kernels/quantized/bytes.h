@@ -23,13 +23,12 @@ struct ByteReader {
   int32_t offset;
 };
 
+// Returns static_cast<float>(1.0 / scale).
+float inverse_of(double scale);
+
 // Computes clamp(round(real / scale) + zero, quant_min, quant_max).
 struct Requantizer {
-  Requantizer(double scale, int64_t zero_point, int64_t minimum, int64_t maximum)
-      : inverse(static_cast<float>(1.0 / scale)),
-        zero(static_cast<float>(zero_point)),
-        quant_min(static_cast<float>(minimum)),
-        quant_max(static_cast<float>(maximum)) {}
+  Requantizer(double scale, int64_t zero_point, int64_t minimum, int64_t maximum);
   uint8_t operator()(float real) const {
     const float x = std::nearbyint(real * inverse) + zero;
     const float clamped = x < quant_min ? quant_min : (x > quant_max ? quant_max : x);
@@ -48,10 +47,10 @@ inline bool set_output(const Requantizer& requantizer, cortex_m::Int8Output* out
 // The scales and the bias of the outputs of a convolution or a linear layer.
 struct OutputParameters {
   float in_scale;
-  const double* scales;
+  const float* scales;
   int64_t scale_step;  // 0 if all outputs share a scale, else 1
-  const double* bias;  // or null
-  float factor(int64_t output) const { return static_cast<float>(scales[output * scale_step]) * in_scale; }
+  const float* bias;   // or null
+  float factor(int64_t output) const { return scales[output * scale_step] * in_scale; }
 };
 
 // Converts the scales and the bias for the loops for Cortex-M, in scratch memory. Returns null if these loops would

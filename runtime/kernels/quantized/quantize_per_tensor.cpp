@@ -11,7 +11,7 @@ void quantize_per_tensor_out(KernelRuntimeContext& context, const Tensor& in, do
       !resize_out_like(context, out, in)) {
     return;
   }
-  const double inverse = static_cast<float>(1.0 / scale), zero = static_cast<double>(zero_point);
+  const double inverse = inverse_of(scale), zero = static_cast<double>(zero_point);
   if constexpr (cortex_m::kHasInt8) {
     cortex_m::Int8Output output;
     if (in.scalar_type() == ScalarType::Float && is_byte(out) && same_dim_order(in, out) &&

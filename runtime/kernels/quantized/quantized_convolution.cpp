@@ -70,8 +70,8 @@ void quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
       context, (weight_scales.numel() == outputs || weight_scales.numel() == 1) && (!bias || bias->numel() == outputs),
       InvalidArgument, "the scales or the bias do not have one element per output channel");
   if (!resize_out(context, out, shape.span())) return;
-  const double* const scales = elements_as_double(context, weight_scales);
-  const double* const offsets = bias ? elements_as_double(context, *bias) : nullptr;
+  const float* const scales = elements_as_float(context, weight_scales);
+  const float* const offsets = bias ? elements_as_float(context, *bias) : nullptr;
   if (context.failed()) return;
   const Requantizer requantize(scale, zero, quant_min, quant_max);
   const OutputParameters parameters{static_cast<float>(in_scale), scales, weight_scales.numel() == 1 ? 0 : 1, offsets};
@@ -114,7 +114,7 @@ void quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
       }
     }
     const float real = static_cast<float>(sum) * parameters.factor(output);
-    out.mutable_data_ptr<uint8_t>()[at] = requantize(offsets ? real + static_cast<float>(offsets[output]) : real);
+    out.mutable_data_ptr<uint8_t>()[at] = requantize(offsets ? real + offsets[output] : real);
   });
 }
 
