@@ -1,11 +1,12 @@
-// The functions of the C library that compilers call, for builds without a C library. They copy and set whole words at
-// aligned addresses.
+// The functions of the C library that compilers call, for builds without a C library. At aligned addresses, they
+// copy and set blocks of four words, then words, and then bytes.
 #include <cstddef>
 #include <cstdint>
 
 namespace {
 
 using Word = uint32_t __attribute__((may_alias));
+constexpr size_t kBlock = 4 * sizeof(Word);
 
 bool is_aligned(uintptr_t address) { return address % sizeof(Word) == 0; }
 
@@ -18,11 +19,18 @@ __attribute__((weak, optimize("no-tree-loop-distribute-patterns"))) void* memcpy
   auto* target = static_cast<uint8_t*>(to);
   const auto* source = static_cast<const uint8_t*>(from);
   if (is_aligned(reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from))) {
+    for (; size >= kBlock; size -= kBlock, target += kBlock, source += kBlock) {
+      // Single words, because compilers call memcpy() to copy structures.
+      const auto* const from_words = reinterpret_cast<const Word*>(source);
+      auto* const to_words = reinterpret_cast<Word*>(target);
+      const Word a = from_words[0], b = from_words[1], c = from_words[2], d = from_words[3];
+      to_words[0] = a, to_words[1] = b, to_words[2] = c, to_words[3] = d;
+    }
     for (; size >= sizeof(Word); size -= sizeof(Word), target += sizeof(Word), source += sizeof(Word)) {
       *reinterpret_cast<Word*>(target) = *reinterpret_cast<const Word*>(source);
     }
   }
-  for (size_t i = 0; i < size; ++i) target[i] = source[i];
+  while (size-- > 0) *target++ = *source++;
   return to;
 }
 
@@ -38,10 +46,14 @@ __attribute__((weak, optimize("no-tree-loop-distribute-patterns"))) void* memmov
 __attribute__((weak, optimize("no-tree-loop-distribute-patterns"))) void* memset(void* to, int value, size_t size) {
   auto* target = static_cast<uint8_t*>(to);
   if (is_aligned(reinterpret_cast<uintptr_t>(to))) {
-    const Word word = static_cast<uint8_t>(value) * 0x01010101u;
+    const uint32_t word = static_cast<uint8_t>(value) * 0x01010101u;
+    for (; size >= kBlock; size -= kBlock, target += kBlock) {
+      auto* const words = reinterpret_cast<Word*>(target);
+      words[0] = word, words[1] = word, words[2] = word, words[3] = word;
+    }
     for (; size >= sizeof(Word); size -= sizeof(Word), target += sizeof(Word)) *reinterpret_cast<Word*>(target) = word;
   }
-  for (size_t i = 0; i < size; ++i) target[i] = static_cast<uint8_t>(value);
+  while (size-- > 0) *target++ = static_cast<uint8_t>(value);
   return to;
 }
 

@@ -36,16 +36,14 @@ bool require_output(KernelRuntimeContext& context, const Tensor& out, int64_t qu
   return require_range(context, quant_min, quant_max, out.scalar_type());
 }
 
-cortex_m::Int8Channel* cortex_m_channels(KernelRuntimeContext& context, int64_t outputs,
-                                         const OutputParameters& parameters) {
-  auto* const channels = context.allocate_temporary_array<cortex_m::Int8Channel>(static_cast<size_t>(outputs));
-  if (channels == nullptr) return nullptr;
-  for (int64_t i = 0; i < outputs; ++i) {
-    channels[i].factor = parameters.factor(i);
-    channels[i].offset = parameters.bias ? parameters.bias[i] : 0;
-    if (!cortex_m::is_usual(channels[i].factor) || !cortex_m::is_usual(channels[i].offset)) return nullptr;
-  }
-  return channels;
+cortex_m::ScratchMemory cortex_m_scratch(KernelRuntimeContext& context) {
+  const auto allocate = [](void* owner, size_t bytes) {
+    auto& kernel = *static_cast<KernelRuntimeContext*>(owner);
+    void* const memory = kernel.allocate_temporary(bytes);
+    kernel.clear();
+    return memory;
+  };
+  return {allocate, &context};
 }
 
 }  // namespace rushlight::quantized

@@ -44,19 +44,9 @@ inline bool set_output(const Requantizer& requantizer, cortex_m::Int8Output* out
                               output);
 }
 
-// The scales and the bias of the outputs of a convolution or a linear layer.
-struct OutputParameters {
-  float in_scale;
-  const float* scales;
-  int64_t scale_step;  // 0 if all outputs share a scale, else 1
-  const float* bias;   // or null
-  float factor(int64_t output) const { return scales[output * scale_step] * in_scale; }
-};
-
-// Converts the scales and the bias for the loops for Cortex-M, in scratch memory. Returns null if these loops would
-// give other results, or if there is no memory.
-cortex_m::Int8Channel* cortex_m_channels(KernelRuntimeContext& context, int64_t outputs,
-                                         const OutputParameters& parameters);
+// Returns the scratch memory of the context for the loops for Cortex-M. A missing memory is not a failure, because the
+// portable kernels need less.
+cortex_m::ScratchMemory cortex_m_scratch(KernelRuntimeContext& context);
 
 // Records the failure unless `out` has an 8-bit dtype and [quant_min, quant_max] is within its range.
 bool require_output(KernelRuntimeContext& context, const Tensor& out, int64_t quant_min, int64_t quant_max);

@@ -29,7 +29,7 @@ void quantized_avg_pool2d_out(KernelRuntimeContext& context, const Tensor& in, d
     cortex_m::Int8Means means;
     if (cortex_m_window(w, &means.window) && cortex_m_zero(in, in_zero, &means.zero) && cortex_m::is_usual(factor) &&
         w.taps() < 1 << 16 && set_output(requantize, &means.output)) {
-      means.in = cortex_m_shape(in, 2), means.out = cortex_m_shape(out, 2);
+      cortex_m_shape(in, 2, &means.in), cortex_m_shape(out, 2, &means.out);
       means.counts_padding = count_include_pad;
       means.flip = cortex_m_flip(in);
       means.factor = factor;

@@ -23,30 +23,24 @@ int64_t source_of(const Convolution& c, int axis, int64_t position, int64_t tap,
 
 // Computes with the loops for Cortex-M. Returns false if they do not support the arguments.
 [[maybe_unused]] bool convolve_on_cortex_m(KernelRuntimeContext& context, const Convolution& c, const Tensor& in,
-                                           int64_t in_zero, const Tensor& weight, const OutputParameters& parameters,
+                                           int64_t in_zero, const Tensor& weight, const cortex_m::Int8Scales& scales,
                                            const Requantizer& requantize, const Tensor& out) {
   cortex_m::Int8Convolution fast;
   if (c.dims > 2 || c.transposed || out.numel() == 0 || in.numel() == 0 || !set_output(requantize, &fast.output) ||
       !cortex_m_zero(in, in_zero, &fast.zero) || !cortex_m_window(c.window, &fast.window)) {
     return false;
   }
-  const ImageLayout taps(weight, c.dims);
-  fast.in = cortex_m_shape(in, c.dims), fast.out = cortex_m_shape(out, c.dims);
+  cortex_m::ImageShape taps;
+  cortex_m_shape(in, c.dims, &fast.in), cortex_m_shape(out, c.dims, &fast.out), cortex_m_shape(weight, c.dims, &taps);
   fast.groups = static_cast<int32_t>(c.groups);
   fast.flip = cortex_m_flip(in);
   if (taps.batch_stride != fast.depth()) return false;
-  fast.weight_channel_stride = static_cast<int32_t>(taps.channel_stride);
-  fast.weight_row_stride = static_cast<int32_t>(taps.stride[1]);
-  fast.weight_column_stride = static_cast<int32_t>(taps.stride[2]);
-  const size_t bytes = cortex_m::convolution_bytes(fast);
-  if (bytes == 0) return false;
-  fast.channels = cortex_m_channels(context, fast.out.channels, parameters);
-  auto* const scratch = fast.channels ? context.allocate_temporary_array<uint8_t>(bytes) : nullptr;
-  context.clear();
-  if (scratch == nullptr) return false;
-  cortex_m::convolve(fast, in.const_data_ptr<uint8_t>(), weight.const_data_ptr<int8_t>(),
-                     out.mutable_data_ptr<uint8_t>(), scratch);
-  return true;
+  fast.weight_channel_stride = taps.channel_stride;
+  fast.weight_row_stride = taps.row_stride;
+  fast.weight_column_stride = taps.column_stride;
+  fast.scales = scales;
+  return cortex_m::convolve(fast, in.const_data_ptr<uint8_t>(), weight.const_data_ptr<int8_t>(),
+                            out.mutable_data_ptr<uint8_t>(), cortex_m_scratch(context));
 }
 
 }  // namespace
@@ -74,7 +68,8 @@ void quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
   const float* const offsets = bias ? elements_as_float(context, *bias) : nullptr;
   if (context.failed()) return;
   const Requantizer requantize(scale, zero, quant_min, quant_max);
-  const OutputParameters parameters{static_cast<float>(in_scale), scales, weight_scales.numel() == 1 ? 0 : 1, offsets};
+  const cortex_m::Int8Scales parameters{static_cast<float>(in_scale), scales, weight_scales.numel() == 1 ? 0 : 1,
+                                        offsets};
   if constexpr (cortex_m::kHasInt8) {
     if (convolve_on_cortex_m(context, c, in, in_zero, weight, parameters, requantize, out)) return;
   }

@@ -6,29 +6,6 @@
 
 namespace rushlight::quantized {
 
-namespace {
-
-// Computes with the loops for Cortex-M. Returns false if they do not support the arguments.
-[[maybe_unused]] bool multiply_on_cortex_m(KernelRuntimeContext& context, const uint8_t* rows, const Tensor& in,
-                                           int64_t in_zero, const int8_t* weights, const OutputParameters& parameters,
-                                           const Requantizer& requantize, int64_t count, int64_t depth, int64_t columns,
-                                           uint8_t* results) {
-  cortex_m::Int8Output output;
-  int32_t zero;
-  if (!set_output(requantize, &output) || !cortex_m_zero(in, in_zero, &zero)) return false;
-  const auto narrow_depth = static_cast<int32_t>(depth);
-  cortex_m::Int8Channel* const channels = cortex_m_channels(context, columns, parameters);
-  auto* const scratch =
-      channels ? context.allocate_temporary_array<uint8_t>(cortex_m::product_bytes(narrow_depth)) : nullptr;
-  context.clear();
-  if (scratch == nullptr) return false;
-  cortex_m::multiply(rows, cortex_m_flip(in), zero, weights, channels, static_cast<int32_t>(count), narrow_depth,
-                     static_cast<int32_t>(columns), output, results, scratch);
-  return true;
-}
-
-}  // namespace
-
 void quantized_linear_out(KernelRuntimeContext& context, const Tensor& in, double in_scale, int64_t in_zero,
                           const Tensor& weight, const Tensor& weight_scales, const std::optional<Tensor>& bias,
                           double scale, int64_t zero, int64_t quant_min, int64_t quant_max, Tensor& out) {
@@ -53,10 +30,19 @@ void quantized_linear_out(KernelRuntimeContext& context, const Tensor& in, doubl
   const ByteReader read(in);
   const Requantizer requantize(scale, zero, quant_min, quant_max);
   const int64_t rows = out.numel() / columns;
-  const OutputParameters parameters{static_cast<float>(in_scale), scales, weight_scales.numel() == 1 ? 0 : 1, offsets};
+  const cortex_m::Int8Scales parameters{static_cast<float>(in_scale), scales, weight_scales.numel() == 1 ? 0 : 1,
+                                        offsets};
   if constexpr (cortex_m::kHasInt8) {
-    if (multiply_on_cortex_m(context, inputs.data<uint8_t>(), in, in_zero, weights.data<int8_t>(), parameters,
-                             requantize, rows, depth, columns, results.data<uint8_t>())) {
+    cortex_m::Int8Linear linear{static_cast<int32_t>(rows),
+                                static_cast<int32_t>(depth),
+                                static_cast<int32_t>(columns),
+                                cortex_m_flip(in),
+                                0,
+                                parameters,
+                                {}};
+    if (cortex_m_zero(in, in_zero, &linear.zero) && set_output(requantize, &linear.output) &&
+        cortex_m::multiply(linear, inputs.data<uint8_t>(), weights.data<int8_t>(), results.data<uint8_t>(),
+                           cortex_m_scratch(context))) {
       return results.finish();
     }
   }

@@ -4,6 +4,7 @@
 
 #include "kernels/shared/accumulator.h"
 #include "kernels/shared/dtype_switch.h"
+#include "kernels/shared/integer.h"
 #include "kernels/shared/matmul_tile.h"
 
 namespace rushlight {
@@ -191,9 +192,10 @@ bool read_convolution(KernelRuntimeContext& context, const Tensor& in, const Ten
     return false;
   }
   const int64_t channels = in.size(in.dim() - c->dims - 1);
-  const bool fits =
-      groups > 0 && weight.size(0) % groups == 0 && weight.size(0) > 0 &&
-      (transposed ? channels == weight.size(0) : channels % groups == 0 && channels / groups == weight.size(1));
+  // The number of groups divides the first size of the weight, and has 32 bits too.
+  const bool has_groups =
+      groups > 0 && groups <= weight.size(0) && weight.sizes()[0] % static_cast<int32_t>(groups) == 0;
+  const bool fits = has_groups && channels == (transposed ? weight.size(0) : weight.size(1) * groups);
   if (!fits) {
     context.fail(Error::InvalidArgument,
                  "an input of %lld channels does not match a weight of shape [%lld, %lld, ...] and %lld groups",
@@ -214,9 +216,8 @@ Shape convolved_shape(const Convolution& c, const Tensor& in, const Tensor& weig
     if (c.transposed) {
       shape.push((size - 1) * w.stride[axis] - 2 * w.padding[axis] + extent + c.output_padding[axis] + 1);
     } else {
-      shape.push(size + 2 * w.padding[axis] < extent + 1
-                     ? -1
-                     : (size + 2 * w.padding[axis] - extent - 1) / w.stride[axis] + 1);
+      const int64_t last = size + 2 * w.padding[axis] - extent - 1;
+      shape.push(last < 0 ? -1 : quotient(last, w.stride[axis]) + 1);
     }
   }
   return shape;

@@ -4,11 +4,12 @@
 
 namespace rushlight {
 
-cortex_m::ImageShape cortex_m_shape(const Tensor& tensor, int64_t dims) {
-  const ImageLayout image(tensor, dims);
-  const auto narrow = [](int64_t value) { return static_cast<int32_t>(value); };
-  return {narrow(image.batch),        narrow(image.channels),       narrow(image.size[1]),   narrow(image.size[2]),
-          narrow(image.batch_stride), narrow(image.channel_stride), narrow(image.stride[1]), narrow(image.stride[2])};
+void cortex_m_shape(const Tensor& tensor, int64_t dims, cortex_m::ImageShape* shape) {
+  const TensorImpl& t = *tensor.impl();
+  const int last = t.dim - 1, row = last - 1, channel = last - static_cast<int>(dims);
+  const bool has_rows = dims > 1, has_batch = channel > 0;
+  *shape = {has_batch ? t.sizes[0] : 1,   t.sizes[channel],   has_rows ? t.sizes[row] : 1,   t.sizes[last],
+            has_batch ? t.strides[0] : 0, t.strides[channel], has_rows ? t.strides[row] : 0, t.strides[last]};
 }
 
 bool cortex_m_window(const Window3d& w, cortex_m::ImageWindow* window) {

@@ -11,8 +11,8 @@ namespace rushlight {
 
 namespace cortex_m = microkernels::cortex_m;
 
-// Returns the shape of a tensor with `dims` spatial dimensions, 1 or 2.
-cortex_m::ImageShape cortex_m_shape(const Tensor& tensor, int64_t dims);
+// Sets the shape of a tensor with `dims` spatial dimensions, 1 or 2.
+void cortex_m_shape(const Tensor& tensor, int64_t dims, cortex_m::ImageShape* shape);
 
 // Converts a window. Returns false if it has a third dimension, or if its positions could overflow.
 bool cortex_m_window(const Window3d& w, cortex_m::ImageWindow* window);

@@ -18,6 +18,10 @@ inline int64_t wrap_neg(int64_t a) { return wrap_sub(0, a); }
 
 // Quotients and remainders. The divisor must not be 0.
 inline int64_t trunc_div(int64_t a, int64_t b) { return b == -1 ? wrap_neg(a) : a / b; }
+// Returns a / b for a >= 0 and b > 0. 32-bit processors divide numbers of 32 bits in one instruction.
+inline int64_t quotient(int64_t a, int64_t b) {
+  return (a | b) >> 32 == 0 ? static_cast<uint32_t>(a) / static_cast<uint32_t>(b) : a / b;
+}
 inline int64_t trunc_mod(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
 // Returns the remainder with the sign of the divisor.
 inline int64_t floor_mod(int64_t a, int64_t b) {

@@ -145,9 +145,9 @@ bool require_long(KernelRuntimeContext& context, const Tensor& indices) {
 [[maybe_unused]] bool max_pool_on_cortex_m(const Pooling& pooling, const Tensor& in, Tensor& out, Tensor& indices) {
   cortex_m::Int8Maxima maxima;
   if (in.element_size() != 1 || pooling.dims > 2 || !cortex_m_window(pooling.window, &maxima.window)) return false;
-  maxima.in = cortex_m_shape(in, pooling.dims);
-  maxima.out = cortex_m_shape(out, pooling.dims);
-  maxima.indices = cortex_m_shape(indices, pooling.dims);
+  cortex_m_shape(in, pooling.dims, &maxima.in);
+  cortex_m_shape(out, pooling.dims, &maxima.out);
+  cortex_m_shape(indices, pooling.dims, &maxima.indices);
   maxima.flip = cortex_m_flip(in);
   cortex_m::max_pool(maxima, in.const_data_ptr<uint8_t>(), out.mutable_data_ptr<uint8_t>(),
                      indices.mutable_data_ptr<int64_t>());

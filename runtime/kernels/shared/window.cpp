@@ -13,13 +13,14 @@ bool read_window_field(KernelRuntimeContext& context, const char* name, Span<con
                  static_cast<long long>(dims));
     return false;
   }
-  for (int64_t i = 0; i < dims; ++i) {
-    const int64_t value = values[static_cast<size_t>(count == 1 ? 0 : i)];
-    if (value < minimum || value > INT32_MAX) {
-      context.fail(Error::InvalidArgument, "%s cannot be %lld", name, static_cast<long long>(value));
+  const int64_t* value = values.data();
+  for (int64_t* to = field + 3 - dims; to != field + 3; ++to) {
+    if (*value < minimum || *value > INT32_MAX) {
+      context.fail(Error::InvalidArgument, "%s cannot be %lld", name, static_cast<long long>(*value));
       return false;
     }
-    field[3 - dims + i] = value;
+    *to = *value;
+    if (count > 1) ++value;
   }
   return true;
 }
@@ -40,7 +41,8 @@ ImageLayout::ImageLayout(const Tensor& tensor, int64_t dims) {
 
 int64_t pooled_size(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil_mode) {
   const int64_t last_start = size + 2 * padding - dilation * (kernel - 1) - 1;
-  int64_t count = floor_div(last_start + (ceil_mode ? stride - 1 : 0), stride) + 1;
+  const int64_t last = last_start + (ceil_mode ? stride - 1 : 0);
+  int64_t count = last < 0 ? 0 : quotient(last, stride) + 1;
   if (ceil_mode && (count - 1) * stride >= size + padding) --count;
   return count;
 }

@@ -28,7 +28,7 @@ struct ImageLayout {
 };
 
 // Returns the number of positions of a window along a dimension. With `ceil_mode`, the last window may extend beyond
-// the end of the padded input, if it starts before its end.
+// the end of the padded input, if it starts before its end. Returns a number below 1 if there are none.
 int64_t pooled_size(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil_mode);
 
 }  // namespace rushlight

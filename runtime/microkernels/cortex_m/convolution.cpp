@@ -13,8 +13,6 @@ constexpr int64_t kMaxOffset = 0xffff;
 // row has more.
 constexpr int32_t kStripPixels = 256;
 
-constexpr size_t padded(int64_t bytes) { return static_cast<size_t>((bytes + 15) / 16 * 16); }
-
 bool is_depthwise(const Int8Convolution& c) { return c.groups > 1 && c.groups == c.in.channels; }
 
 // Returns the number of columns of the padded image that a row of outputs reads.
@@ -127,9 +125,8 @@ void set_offsets(const Int8Convolution& c, const PatchPlan& plan, uint16_t* offs
   }
 }
 
-void convolve_patches(const Int8Convolution& c, const uint8_t* in, const int8_t* weights, uint8_t* out,
-                      uint8_t* scratch) {
-  const PatchPlan plan(c);
+void convolve_patches(const Int8Convolution& c, const PatchPlan& plan, const uint8_t* in, const int8_t* weights,
+                      Int8Channel* all_channels, uint8_t* out, uint8_t* scratch) {
   const ImageWindow& w = c.window;
   const int32_t inputs = c.in.channels / c.groups, outputs = c.out.channels / c.groups;
   auto* const lines = reinterpret_cast<int8_t*>(scratch);
@@ -137,7 +134,9 @@ void convolve_patches(const Int8Convolution& c, const uint8_t* in, const int8_t*
   auto* const patches = reinterpret_cast<Patch*>(scratch + padded(plan.line_bytes) + plan.offset_bytes());
   if (!plan.is_dense) set_offsets(c, plan, offsets);
   if (plan.has_lines) fill_bytes(lines, static_cast<int32_t>(plan.line_bytes), c.zero);
-  set_corrections(weights, plan.depth, c.zero, c.channels, c.out.channels);
+  if (c.out.height * c.out.width >= kPixels) {
+    set_corrections(weights, plan.depth, c.zero, all_channels, c.out.channels);
+  }
   const int32_t row_stride = plan.has_lines ? 0 : w.stride_h * c.in.row_stride;
   const int32_t column_stride = w.stride_w * (plan.has_lines ? plan.column_step : c.in.column_stride);
   for (int32_t image = 0; image < c.out.batch; ++image) {
@@ -145,7 +144,7 @@ void convolve_patches(const Int8Convolution& c, const uint8_t* in, const int8_t*
       const uint8_t* const source = in + image * c.in.batch_stride + group * inputs * c.in.channel_stride;
       const auto* const first = plan.has_lines ? lines : reinterpret_cast<const int8_t*>(source);
       const int8_t* const filters = weights + group * outputs * plan.depth;
-      const Int8Channel* const channels = c.channels + group * outputs;
+      const Int8Channel* const channels = all_channels + group * outputs;
       uint8_t* to = out + image * c.out.batch_stride + group * outputs * c.out.channel_stride;
       int32_t waiting = 0;
       for (int32_t y = 0; y < c.out.height; ++y) {
@@ -166,7 +165,7 @@ void convolve_patches(const Int8Convolution& c, const uint8_t* in, const int8_t*
         }
       }
       for (int32_t i = 0; i < waiting; ++i, to += c.out.column_stride) {
-        products_of_one(patches + i * plan.step, filters, plan.depth, channels, outputs, c.output, to,
+        products_of_one(patches + i * plan.step, filters, plan.depth, c.zero, channels, outputs, c.output, to,
                         c.out.channel_stride);
       }
     }
@@ -231,9 +230,8 @@ int32_t set_tap_weights(const Int8Convolution& c, const int8_t* weights, TapWeig
   return -c.zero * sum;
 }
 
-void convolve_planes(const Int8Convolution& c, const uint8_t* in, const int8_t* weights, uint8_t* out,
-                     uint8_t* scratch) {
-  const StripPlan plan(c);
+void convolve_planes(const Int8Convolution& c, const StripPlan& plan, const uint8_t* in, const int8_t* weights,
+                     Int8Channel* channels, uint8_t* out, uint8_t* scratch) {
   const ImageWindow& w = c.window;
   const auto width = static_cast<int32_t>(plan.width);
   const int32_t depth = c.depth(), multiples = c.out.channels / c.groups;
@@ -260,8 +258,8 @@ void convolve_planes(const Int8Convolution& c, const uint8_t* in, const int8_t* 
           copy_plane(from, c.in.column_stride, columns.count, c.flip, c.zero, to);
         }
         for (int32_t o = channel * multiples; o < (channel + 1) * multiples; ++o) {
-          c.channels[o].correction = set_tap_weights(c, weights + o * depth, tap_weights);
-          depthwise(plane, places, rows * c.out.width, offsets, tap_weights, plan.taps, c.channels[o], c.output,
+          channels[o].correction = set_tap_weights(c, weights + o * depth, tap_weights);
+          depthwise(plane, places, rows * c.out.width, offsets, tap_weights, plan.taps, channels[o], c.output,
                     out + image * c.out.batch_stride + o * c.out.channel_stride + y * c.out.width * c.out.column_stride,
                     c.out.column_stride);
         }
@@ -270,21 +268,26 @@ void convolve_planes(const Int8Convolution& c, const uint8_t* in, const int8_t* 
   }
 }
 
-}  // namespace
-
-size_t convolution_bytes(const Int8Convolution& c) {
-  if (c.zero < -128 || c.zero > 127 || c.out.row_stride != c.out.width * c.out.column_stride) return 0;
-  if (is_depthwise(c)) {
-    const StripPlan plan(c);
-    return plan.is_supported() ? plan.bytes() : 0;
-  }
-  const PatchPlan plan(c);
-  return plan.is_supported() ? plan.bytes() : 0;
+// Computes with a plan. Returns false if the plan is not supported, or as convolve().
+template <typename Plan, typename Compute>
+bool convolve_by(const Plan& plan, const Compute& compute, const Int8Convolution& c, const uint8_t* in,
+                 const int8_t* weights, uint8_t* out, const ScratchMemory& memory) {
+  if (!plan.is_supported()) return false;
+  const size_t first = channel_bytes(c.out.channels);
+  auto* const scratch = static_cast<uint8_t*>(memory.allocate(memory.context, first + plan.bytes()));
+  auto* const channels = reinterpret_cast<Int8Channel*>(scratch);
+  if (scratch == nullptr || !set_channels(c.scales, channels, c.out.channels)) return false;
+  compute(c, plan, in, weights, channels, out, scratch + first);
+  return true;
 }
 
-void convolve(const Int8Convolution& c, const uint8_t* in, const int8_t* weights, uint8_t* out, uint8_t* scratch) {
-  if (is_depthwise(c)) return convolve_planes(c, in, weights, out, scratch);
-  convolve_patches(c, in, weights, out, scratch);
+}  // namespace
+
+bool convolve(const Int8Convolution& c, const uint8_t* in, const int8_t* weights, uint8_t* out,
+              const ScratchMemory& memory) {
+  if (c.out.row_stride != c.out.width * c.out.column_stride) return false;
+  if (is_depthwise(c)) return convolve_by(StripPlan(c), convolve_planes, c, in, weights, out, memory);
+  return convolve_by(PatchPlan(c), convolve_patches, c, in, weights, out, memory);
 }
 
 }  // namespace rushlight::microkernels::cortex_m

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #if defined(RUSHLIGHT_CORTEX_M) && defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)
@@ -33,15 +34,19 @@ inline constexpr bool kHasInt8 = false;
 // How a real number is quantized: clamp(round(real * inverse), least, most) + zero, with ties to even. The real number
 // must not be NaN.
 struct Int8Output {
-  float inverse = 1;
-  int32_t zero = 0, least = 0, most = 0;  // `least` and `most` are the bounds of the results minus `zero`
+  float inverse;
+  int32_t zero, least, most;  // `least` and `most` are the bounds of the results minus `zero`
 };
 
 // Returns whether a factor is 0 or has a magnitude between 2^-100 and 2^100. With such factors no result depends on
 // infinities, or on numbers so small that Helium treats them as 0.
+// The constants are the bits of 2^-100 and 2^100 in float32, without the sign.
+inline constexpr uint32_t kLeastUsual = (127u - 100) << 24, kMostUsual = (127u + 100) << 24;
 inline bool is_usual(float factor) {
-  const float magnitude = std::fabs(factor);
-  return factor == 0 || (magnitude >= 0x1p-100f && magnitude <= 0x1p100f);
+  uint32_t bits;
+  std::memcpy(&bits, &factor, sizeof(bits));
+  const uint32_t magnitude = bits << 1;  // without the sign
+  return magnitude == 0 || magnitude - kLeastUsual <= kMostUsual - kLeastUsual;
 }
 
 // Sets `output`. The zero point and the bounds are integers in float32. Returns false if is_usual() is false for
@@ -55,49 +60,64 @@ inline bool set_output(float inverse, float zero, float least, float most, Int8O
   return true;
 }
 
-// For an output channel: real = sum * factor + offset. is_usual() is true for the factor, and the offset is finite.
-struct Int8Channel {
-  float factor = 0, offset = 0;
-  int32_t correction = 0;  // set by the loops: removes the zero point of the input from sums
+// The scales and the bias of the outputs of a convolution or a linear layer: real = sum * factor + bias.
+struct Int8Scales {
+  float in_scale;
+  const float* scales;
+  int64_t scale_step;  // 0 if all outputs share a scale, else 1
+  const float* bias;   // or null
+  float factor(int64_t output) const { return scales[output * scale_step] * in_scale; }
+};
+
+// The scratch memory of a call. `allocate` returns bytes aligned to 16, or null if there is no memory.
+struct ScratchMemory {
+  void* (*allocate)(void* context, size_t bytes);
+  void* context;
 };
 
 // Sizes and strides, in elements, of an image [batch, channels, height, width].
 struct ImageShape {
-  int32_t batch = 1, channels = 1, height = 1, width = 1;
-  int32_t batch_stride = 0, channel_stride = 0, row_stride = 0, column_stride = 0;
+  int32_t batch, channels, height, width;
+  int32_t batch_stride, channel_stride, row_stride, column_stride;
 };
 
 // A window over height and width. Its first position begins `pad` rows and columns before the image.
 struct ImageWindow {
-  int32_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0, dilation_h = 1, dilation_w = 1;
+  int32_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
 };
 
 // A convolution. The weights are contiguous, and the output channel is the outermost dimension.
 struct Int8Convolution {
   ImageShape in, out;
   ImageWindow window;
-  int32_t groups = 1;
-  int32_t weight_channel_stride = 0, weight_row_stride = 0, weight_column_stride = 0;
-  uint8_t flip = 0;
-  int32_t zero = 0;                 // zero point of the input, in the range of int8
-  Int8Channel* channels = nullptr;  // [out.channels]; the loops set the corrections
+  int32_t groups;
+  int32_t weight_channel_stride, weight_row_stride, weight_column_stride;
+  uint8_t flip;
+  int32_t zero;  // zero point of the input, in the range of int8
+  Int8Scales scales;
   Int8Output output;
 
   int32_t depth() const { return in.channels / groups * window.kernel_h * window.kernel_w; }
 };
 
-// Returns the scratch memory of convolve() in bytes, or 0 if convolve() does not support this convolution.
-size_t convolution_bytes(const Int8Convolution& convolution);
-// Computes all images. `scratch` is aligned to 16 bytes.
-void convolve(const Int8Convolution& convolution, const uint8_t* in, const int8_t* weights, uint8_t* out,
-              uint8_t* scratch);
+// Computes all images. Returns false, and computes nothing, if this convolution is not supported, if is_usual() is
+// false for a factor or the bias, or if there is no memory.
+bool convolve(const Int8Convolution& convolution, const uint8_t* in, const int8_t* weights, uint8_t* out,
+              const ScratchMemory& memory);
 
-// Returns the scratch memory of multiply() in bytes.
-size_t product_bytes(int32_t depth);
-// Multiplies rows [rows, depth] by weights [columns, depth], both in row-major order, and requantizes the results
-// [rows, columns]. It sets the corrections of `channels` [columns].
-void multiply(const uint8_t* in, uint8_t flip, int32_t zero, const int8_t* weights, Int8Channel* channels, int32_t rows,
-              int32_t depth, int32_t columns, const Int8Output& output, uint8_t* out, uint8_t* scratch);
+// A linear layer. It multiplies rows [rows, depth] by weights [columns, depth], both in row-major order, and
+// requantizes the results [rows, columns].
+struct Int8Linear {
+  int32_t rows, depth, columns;
+  uint8_t flip;
+  int32_t zero;  // zero point of the input, in the range of int8
+  Int8Scales scales;
+  Int8Output output;
+};
+// Computes all rows. Returns false, and computes nothing, if is_usual() is false for a factor or the bias, or if there
+// is no memory.
+bool multiply(const Int8Linear& linear, const uint8_t* in, const int8_t* weights, uint8_t* out,
+              const ScratchMemory& memory);
 
 // Returns the sum of n numbers, `stride` bytes apart.
 int32_t sum(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip);
@@ -106,10 +126,10 @@ int32_t sum(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip);
 struct Int8Means {
   ImageShape in, out;
   ImageWindow window;
-  bool counts_padding = false;
-  uint8_t flip = 0;
-  int32_t zero = 0;
-  float factor = 1;  // scale of the input
+  bool counts_padding;
+  uint8_t flip;
+  int32_t zero;
+  float factor;  // scale of the input
   Int8Output output;
 };
 void average_pool(const Int8Means& means, const uint8_t* in, uint8_t* out);
@@ -119,7 +139,7 @@ void average_pool(const Int8Means& means, const uint8_t* in, uint8_t* out);
 struct Int8Maxima {
   ImageShape in, out, indices;  // `indices` has the sizes of `out`
   ImageWindow window;
-  uint8_t flip = 0;
+  uint8_t flip;
 };
 void max_pool(const Int8Maxima& maxima, const uint8_t* in, uint8_t* out, int64_t* indices);
 

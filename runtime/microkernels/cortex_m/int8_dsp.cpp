@@ -87,6 +87,10 @@ RL_INLINE void products_of_two(const Patch* patches, int32_t step, const int8_t*
 
 }  // namespace
 
+bool set_channels(const Int8Scales& scales, Int8Channel* channels, int32_t count) {
+  return set_each_channel(scales, channels, count);
+}
+
 void set_corrections(const int8_t*, int32_t, int32_t, Int8Channel*, int32_t) {}
 
 void gather(const int8_t* from, const uint16_t* offsets, int32_t depth, int32_t zero, Patch* patch) {
@@ -126,7 +130,7 @@ void products(const Patch* patches, int32_t step, const int8_t* weights, int32_t
   }
 }
 
-void products_of_one(const Patch* patch, const int8_t* weights, int32_t depth, const Int8Channel* channels,
+void products_of_one(const Patch* patch, const int8_t* weights, int32_t depth, int32_t, const Int8Channel* channels,
                      int32_t count, const Int8Output& output, uint8_t* out, int32_t channel_stride) {
   for (; count > 0; --count) {
     *out = requantized(product(patch, weights, depth), *channels++, output);
@@ -324,8 +328,11 @@ void quantize(const float* in, int32_t n, const Int8Output& output, uint8_t* out
 }
 
 void dequantize(const Int8Operand& in, int32_t n, float* out) {
+  // Bytes XOR `bias` are unsigned: the int8 numbers plus 128.
+  const int32_t bias = in.flip ^ 0x80, zero = in.zero + 128;
+  const float scale = in.scale;
   const uint8_t* from = in.data;
-  for (const float* const end = out + n; out != end;) *out++ = real_number(*from++, in);
+  for (const float* const end = out + n; out != end;) *out++ = static_cast<float>((*from++ ^ bias) - zero) * scale;
 }
 
 }  // namespace rushlight::microkernels::cortex_m

@@ -44,6 +44,24 @@ struct RealNumbers {
 
 }  // namespace
 
+bool set_channels(const Int8Scales& scales, Int8Channel* channels, int32_t count) {
+  const float *scale = scales.scales, *bias = scales.bias;
+  if (scales.scale_step == 0 || bias == nullptr) return set_each_channel(scales, channels, count);
+  // The largest magnitudes, as the bits of float32 numbers without the sign. The least usual magnitude is subtracted
+  // from those of the factors, so that smaller ones are very large. Smaller biases do not change results.
+  const uint32x4_t fields = lanes_of(sizeof(Int8Channel));
+  uint32x4_t factors = vdupq_n_u32(0), offsets = factors;
+  for (; count > 3; count -= 4, scale += 4, bias += 4, channels += 4) {
+    const float32x4_t factor = vmulq_n_f32(vldrwq_f32(scale), scales.in_scale), offset = vldrwq_f32(bias);
+    vstrwq_scatter_offset_f32(&channels->factor, fields, factor);
+    vstrwq_scatter_offset_f32(&channels->offset, fields, offset);
+    factors = vmaxq_u32(factors, vsubq_n_u32(vshlq_n_u32(vreinterpretq_u32_f32(factor), 1), kLeastUsual));
+    offsets = vmaxq_u32(offsets, vshlq_n_u32(vreinterpretq_u32_f32(offset), 1));
+  }
+  if (vmaxvq_u32(0, factors) > kMostUsual - kLeastUsual || vmaxvq_u32(0, offsets) > kMostUsual) return false;
+  return set_each_channel({scales.in_scale, scale, 1, bias}, channels, count);
+}
+
 void set_corrections(const int8_t* weights, int32_t depth, int32_t zero, Int8Channel* channels, int32_t count) {
   const mve_pred16_t rest = vctp8q(static_cast<uint32_t>(depth & 15));
   for (; count > 0; count -= 4, channels += 4) {
@@ -122,40 +140,76 @@ void products(const Patch* patches, int32_t step, const int8_t* weights, int32_t
   }
 }
 
-void products_of_one(const Patch* patch, const int8_t* weights, int32_t depth, const Int8Channel* channels,
-                     int32_t count, const Int8Output& output, uint8_t* out, int32_t channel_stride) {
-  const Requantization requantize(output);
-  const uint32x4_t places = lanes_of(channel_stride), fields = lanes_of(sizeof(Int8Channel));
-  const mve_pred16_t rest = vctp8q(static_cast<uint32_t>(depth & 15));
-  for (; count > 0; count -= 4) {
-    const mve_pred16_t exists = vctp32q(static_cast<uint32_t>(count));
-    // If there are fewer than four channels, the others read the weights of the first one.
-    const int8_t *a = weights, *b = count > 1 ? a + depth : a, *c = count > 2 ? b + depth : a,
-                 *d = count > 3 ? c + depth : a;
-    const int8_t* x = patch;
-    int32_t p = 0, q = 0, r = 0, s = 0;
-    for (int32_t n = depth >> 4; n > 0; --n) {
-      const int8x16_t numbers = vldrbq_s8(x);
-      p = vmladavaq_s8(p, vldrbq_s8(a), numbers);
-      q = vmladavaq_s8(q, vldrbq_s8(b), numbers);
-      r = vmladavaq_s8(r, vldrbq_s8(c), numbers);
-      s = vmladavaq_s8(s, vldrbq_s8(d), numbers);
-      x += 16, a += 16, b += 16, c += 16, d += 16;
+namespace {
+
+// The negative of a zero point as the sum of two numbers, because -128 is an int8 number, but 128 is not.
+struct NegativeZero {
+  explicit NegativeZero(int32_t zero)
+      : first(static_cast<int8_t>(-zero >> 1)), second(static_cast<int8_t>(-zero - first)) {}
+  int8_t first, second;
+};
+
+// Adds products of 16 weights and numbers minus the zero point.
+RL_INLINE int32_t add_products(int32_t sum, int8x16_t weights, int8x16_t numbers, int8x16_t first, int8x16_t second) {
+  return vmladavaq_s8(vmladavaq_s8(vmladavaq_s8(sum, weights, numbers), weights, first), weights, second);
+}
+
+// Multiplies a patch by four rows of weights.
+RL_ONCE void sums_of_four(const Patch* patch, const int8_t* weights, int32_t depth, NegativeZero zero, int32_t* sums) {
+  const int8x16_t first = vdupq_n_s8(zero.first), second = vdupq_n_s8(zero.second);
+  const int8_t *a = weights, *b = a + depth, *c = b + depth, *d = c + depth;
+  int32_t p = 0, q = 0, r = 0, s = 0;
+  for (int32_t n = depth >> 4; n > 0; --n) {
+    const int8x16_t numbers = vldrbq_s8(patch);
+    p = add_products(p, vldrbq_s8(a), numbers, first, second);
+    q = add_products(q, vldrbq_s8(b), numbers, first, second);
+    r = add_products(r, vldrbq_s8(c), numbers, first, second);
+    s = add_products(s, vldrbq_s8(d), numbers, first, second);
+    patch += 16, a += 16, b += 16, c += 16, d += 16;
+  }
+  if ((depth & 15) != 0) {
+    const int8x16_t numbers = vldrbq_s8(patch);
+    const mve_pred16_t rest = vctp8q(static_cast<uint32_t>(depth & 15));
+    p = add_products(p, vldrbq_z_s8(a, rest), numbers, first, second);
+    q = add_products(q, vldrbq_z_s8(b, rest), numbers, first, second);
+    r = add_products(r, vldrbq_z_s8(c, rest), numbers, first, second);
+    s = add_products(s, vldrbq_z_s8(d, rest), numbers, first, second);
+  }
+  sums[0] = p, sums[1] = q, sums[2] = r, sums[3] = s;
+}
+
+// Multiplies a patch by a row of weights.
+RL_ONCE int32_t sum_of_one(const Patch* patch, const int8_t* weights, int32_t depth, NegativeZero zero) {
+  const int8x16_t first = vdupq_n_s8(zero.first), second = vdupq_n_s8(zero.second);
+  int32_t sum = 0;
+  for (int32_t n = depth; n > 0; n -= 16, patch += 16, weights += 16) {
+    const int8x16_t w = vldrbq_z_s8(weights, vctp8q(static_cast<uint32_t>(n)));
+    sum = add_products(sum, w, vldrbq_s8(patch), first, second);
+  }
+  return sum;
+}
+
+}  // namespace
+
+void products_of_one(const Patch* patch, const int8_t* weights, int32_t depth, int32_t zero,
+                     const Int8Channel* channels, int32_t count, const Int8Output& output, uint8_t* out,
+                     int32_t channel_stride) {
+  constexpr int32_t kBlock = 32;
+  const NegativeZero negative(zero);
+  for (; count > 0; count -= kBlock) {
+    const int32_t n = count < kBlock ? count : kBlock;
+    int32_t sums[kBlock], i = 0;
+    for (; i < n - 3; i += 4, weights += 4 * depth) sums_of_four(patch, weights, depth, negative, sums + i);
+    for (; i < n; ++i, weights += depth) sums[i] = sum_of_one(patch, weights, depth, negative);
+    const Requantization requantize(output);
+    const uint32x4_t places = lanes_of(channel_stride), fields = lanes_of(sizeof(Int8Channel));
+    for (i = 0; i < n; i += 4, channels += 4, out += 4 * channel_stride) {
+      const mve_pred16_t exists = vctp32q(static_cast<uint32_t>(n - i));
+      const float32x4_t factors = vldrwq_gather_offset_z_f32(&channels->factor, fields, exists);
+      const float32x4_t offsets = vldrwq_gather_offset_z_f32(&channels->offset, fields, exists);
+      const float32x4_t real = vaddq_f32(vmulq_f32(vcvtq_f32_s32(vldrwq_z_s32(sums + i, exists)), factors), offsets);
+      vstrbq_scatter_offset_p_s32(signed_bytes(out), places, requantize(real), exists);
     }
-    if ((depth & 15) != 0) {
-      const int8x16_t numbers = vldrbq_s8(x);
-      p = vmladavaq_s8(p, vldrbq_z_s8(a, rest), numbers);
-      q = vmladavaq_s8(q, vldrbq_z_s8(b, rest), numbers);
-      r = vmladavaq_s8(r, vldrbq_z_s8(c, rest), numbers);
-      s = vmladavaq_s8(s, vldrbq_z_s8(d, rest), numbers);
-    }
-    const int32x4_t products = {p, q, r, s};
-    const int32x4_t whole = vaddq_s32(products, vldrwq_gather_offset_z_s32(&channels->correction, fields, exists));
-    const float32x4_t real =
-        vaddq_f32(vmulq_f32(vcvtq_f32_s32(whole), vldrwq_gather_offset_z_f32(&channels->factor, fields, exists)),
-                  vldrwq_gather_offset_z_f32(&channels->offset, fields, exists));
-    vstrbq_scatter_offset_p_s32(signed_bytes(out), places, requantize(real), exists);
-    weights += 4 * depth, channels += 4, out += 4 * channel_stride;
   }
 }
 

@@ -45,7 +45,32 @@ inline int32_t position_in_patch(int32_t i, int32_t depth) {
   return i;
 }
 
-// Sets the corrections of `count` channels, which remove the zero point of the input from sums of products.
+constexpr size_t padded(int64_t bytes) { return static_cast<size_t>((bytes + 15) / 16 * 16); }
+
+// For an output channel: real = sum * factor + offset.
+struct Int8Channel {
+  float factor, offset;
+  int32_t correction;  // removes the zero point of the input from sums; set by set_corrections()
+};
+inline size_t channel_bytes(int32_t count) { return padded(count * static_cast<int64_t>(sizeof(Int8Channel))); }
+// Sets the factors and the offsets of `count` channels. Returns false if the loops could give other results than the
+// portable kernels: if is_usual() is false for one of them.
+bool set_channels(const Int8Scales& scales, Int8Channel* channels, int32_t count);
+// As set_channels(), one channel after the other.
+RL_INLINE bool set_each_channel(const Int8Scales& scales, Int8Channel* channels, int32_t count) {
+  const float none = 0, in_scale = scales.in_scale, *scale = scales.scales, *bias = scales.bias;
+  const int32_t scale_step = static_cast<int32_t>(scales.scale_step), bias_step = bias == nullptr ? 0 : 1;
+  if (bias == nullptr) bias = &none;
+  for (; count > 0; --count, ++channels, scale += scale_step, bias += bias_step) {
+    const float factor = *scale * in_scale, offset = *bias;
+    channels->factor = factor;
+    channels->offset = offset;
+    if (!is_usual(factor) || !is_usual(offset)) return false;
+  }
+  return true;
+}
+
+// Sets the corrections of `count` channels for products() and depthwise().
 void set_corrections(const int8_t* weights, int32_t depth, int32_t zero, Int8Channel* channels, int32_t count);
 // Makes a patch of the numbers at `offsets`. The number of offsets is rounded up to a multiple of 8; the additional
 // offsets are 0.
@@ -56,9 +81,10 @@ void expand(const uint8_t* from, uint8_t flip, int32_t depth, int32_t zero, Patc
 // and channel j is out[i * pixel_stride + j * channel_stride].
 void products(const Patch* patches, int32_t step, const int8_t* weights, int32_t depth, const Int8Channel* channels,
               int32_t count, const Int8Output& output, uint8_t* out, int32_t pixel_stride, int32_t channel_stride);
-// As products(), for one patch.
-void products_of_one(const Patch* patch, const int8_t* weights, int32_t depth, const Int8Channel* channels,
-                     int32_t count, const Int8Output& output, uint8_t* out, int32_t channel_stride);
+// As products(), for one patch, without the corrections of the channels.
+void products_of_one(const Patch* patch, const int8_t* weights, int32_t depth, int32_t zero,
+                     const Int8Channel* channels, int32_t count, const Int8Output& output, uint8_t* out,
+                     int32_t channel_stride);
 
 // ---- Copies of images with padding ----
 

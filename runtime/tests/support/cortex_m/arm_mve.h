@@ -108,6 +108,10 @@ inline uint32x4_t vldrhq_u32(const uint16_t* from) {
 inline float32x4_t vldrwq_z_f32(const float* from, mve_pred16_t valid) {
   return helium::each<float32x4_t>([&](int i) { return from[i]; }, valid);
 }
+inline float32x4_t vldrwq_f32(const float* from) { return vldrwq_z_f32(from, 0xffff); }
+inline int32x4_t vldrwq_z_s32(const int32_t* from, mve_pred16_t valid) {
+  return helium::each<int32x4_t>([&](int i) { return from[i]; }, valid);
+}
 inline int16x8_t vldrbq_gather_offset_s16(const int8_t* from, uint16x8_t offsets) {
   return helium::each<int16x8_t>([&](int i) { return from[offsets[i]]; });
 }
@@ -122,9 +126,6 @@ inline uint8x16_t vldrbq_gather_offset_u8(const uint8_t* from, uint8x16_t offset
 }
 inline uint8x16_t vldrbq_gather_offset_z_u8(const uint8_t* from, uint8x16_t offsets, mve_pred16_t valid) {
   return helium::each<uint8x16_t>([&](int i) { return from[offsets[i]]; }, valid);
-}
-inline int32x4_t vldrwq_gather_offset_z_s32(const int32_t* from, uint32x4_t offsets, mve_pred16_t valid) {
-  return helium::each<int32x4_t>([&](int i) { return helium::load<int32_t>(from, offsets[i]); }, valid);
 }
 inline int32x4_t vldrwq_gather_shifted_offset_z_s32(const int32_t* from, uint32x4_t places, mve_pred16_t valid) {
   return helium::each<int32x4_t>([&](int i) { return from[places[i]]; }, valid);
@@ -164,6 +165,9 @@ inline void vstrbq_scatter_offset_s32(int8_t* to, uint32x4_t offsets, int32x4_t 
 inline void vstrwq_scatter_offset_p_s32(int32_t* to, uint32x4_t offsets, int32x4_t a, mve_pred16_t valid) {
   helium::each<int32x4_t>([&](int i) { return helium::store(to, offsets[i], a[i]), 0; }, valid);
 }
+inline void vstrwq_scatter_offset_f32(float* to, uint32x4_t offsets, float32x4_t a) {
+  helium::each<float32x4_t>([&](int i) { return helium::store(to, offsets[i], a[i]), 0.0f; });
+}
 
 // ---- Vectors of one number, and of increasing numbers ----
 
@@ -180,6 +184,7 @@ inline uint32x4_t vidupq_n_u32(uint32_t first, uint32_t step) {
   return uint32x4_t{first, first + step, first + 2 * step, first + 3 * step};
 }
 inline int32x4_t vreinterpretq_s32_u32(uint32x4_t a) { return reinterpret_cast<int32x4_t>(a); }
+inline uint32x4_t vreinterpretq_u32_f32(float32x4_t a) { return reinterpret_cast<uint32x4_t>(a); }
 inline uint8x16_t vreinterpretq_u8_u32(uint32x4_t a) { return reinterpret_cast<uint8x16_t>(a); }
 
 // ---- Arithmetic; sums of integers wrap around ----
@@ -190,6 +195,8 @@ inline int32x4_t vaddq_s32(int32x4_t a, int32x4_t b) {
 inline int32x4_t vaddq_n_s32(int32x4_t a, int32_t b) { return vaddq_s32(a, vdupq_n_s32(b)); }
 inline int32x4_t vsubq_n_s32(int32x4_t a, int32_t b) { return vaddq_s32(a, vdupq_n_s32(-b)); }
 inline uint32x4_t vsubq_u32(uint32x4_t a, uint32x4_t b) { return a - b; }
+inline uint32x4_t vsubq_n_u32(uint32x4_t a, uint32_t b) { return a - vdupq_n_u32(b); }
+inline uint32x4_t vshlq_n_u32(uint32x4_t a, int n) { return a << vdupq_n_u32(static_cast<uint32_t>(n)); }
 inline uint32x4_t vmulq_n_u32(uint32x4_t a, uint32_t b) { return a * vdupq_n_u32(b); }
 inline int32x4_t vmlaq_n_s32(int32x4_t sum, int32x4_t a, int32_t b) {
   return vaddq_s32(
@@ -200,6 +207,9 @@ inline int32x4_t vminq_s32(int32x4_t a, int32x4_t b) {
 }
 inline int32x4_t vmaxq_s32(int32x4_t a, int32x4_t b) {
   return helium::each<int32x4_t>([&](int i) { return a[i] > b[i] ? a[i] : b[i]; });
+}
+inline uint32x4_t vmaxq_u32(uint32x4_t a, uint32x4_t b) {
+  return helium::each<uint32x4_t>([&](int i) { return a[i] > b[i] ? a[i] : b[i]; });
 }
 inline int32x4_t veorq_s32(int32x4_t a, int32x4_t b) { return a ^ b; }
 inline uint32x4_t veorq_u32(uint32x4_t a, uint32x4_t b) { return a ^ b; }
@@ -219,6 +229,10 @@ inline uint32_t vaddvaq_p_u8(uint32_t sum, uint8x16_t a, mve_pred16_t valid) {
 }
 inline uint8_t vmaxvq_p_u8(uint8_t most, uint8x16_t a, mve_pred16_t valid) {
   for (int i = 0; i < 16; ++i) most = helium::is_valid<uint8x16_t>(valid, i) && a[i] > most ? a[i] : most;
+  return most;
+}
+inline uint32_t vmaxvq_u32(uint32_t most, uint32x4_t a) {
+  for (int i = 0; i < 4; ++i) most = a[i] > most ? a[i] : most;
   return most;
 }
 inline int64_t vaddlvaq_s32(int64_t sum, int32x4_t a) {
