@@ -160,9 +160,15 @@ class Cases:
             groups,
         )
 
-    def linear(self, rows: Sequence[int], depth: int, columns: int) -> None:
+    def linear(
+        self, rows: Sequence[int], depth: int, columns: int, *, scale: float | None = None, offset: float = 0
+    ) -> None:
+        """Adds a linear layer. One of its channels has the scale and the offset, if there is a scale."""
         dtype = self.dtype()
         scales, bias = self.parameters(columns)
+        if scale is not None:
+            scales, bias = torch.full((columns,), 0.004), torch.zeros(columns)
+            scales[columns // 2], bias[columns // 2] = scale, offset
         w, zero = self.bytes(columns, depth), self.zero(dtype)
         output = self.output(dtype, 0.03 * 0.005 * 74 * 74 * depth**0.5 * 2)
 
@@ -172,7 +178,8 @@ class Cases:
 
         self.add(call, self.bytes(*rows, depth, dtype=dtype))
 
-    def average_pool(self) -> None:
+    def average_pool(self, *size: int) -> None:
+        """Adds an average pooling of an image to one pixel, or of a random image with any window."""
         dtype = self.dtype()
         kernel = [self.one_of(1, 2, 3, 5), self.one_of(1, 2, 4)]
         geometry = (
@@ -182,14 +189,17 @@ class Cases:
             bool(self.one_of(0, 1)),
             bool(self.one_of(0, 1)),
         )
+        if size:
+            geometry = (list(size[2:]), [1, 1], [0, 0], False, False)
         zero, output = self.zero(dtype), self.output(dtype, 3.0)
 
         def call(x: torch.Tensor) -> torch.Tensor:
             result: torch.Tensor = own.quantized_avg_pool2d.default(x, 0.02, zero, *geometry, *output)
             return result
 
-        size = (self.one_of(5, 8, 19), self.one_of(5, 6, 17))
-        self.add(call, self.image(self.one_of(1, 2), self.one_of(1, 3), *size, dtype=dtype))
+        if not size:
+            size = (self.one_of(1, 2), self.one_of(1, 3), self.one_of(5, 8, 19), self.one_of(5, 6, 17))
+        self.add(call, self.image(*size, dtype=dtype))
 
     def mean(self, *dims: int) -> None:
         dtype = self.dtype()
@@ -284,6 +294,10 @@ def convolutions() -> Cases:
     cases.convolution((1, 33, 5, 3), (17, 33, 1, 1))
     cases.convolution((2, 16, 3, 3), (4, 16, 3, 3))
     cases.convolution((1, 1, 21, 10), (6, 1, 10, 4), (2, 2), (5, 1))
+    for batch in (1, 3):
+        cases.convolution((batch, 16, 1, 1), (16, 16, 1, 1))
+        cases.convolution((batch, 5, 1, 1), (39, 5, 1, 1))
+    cases.convolution((1, 6, 3, 1), (6, 2, 1, 1), (3, 1), groups=3)
     cases.convolution((1, 4, 11), (3, 4, 5), (2,), (2,), (1,))
     cases.convolution((1, 2, 3, 4, 4), (3, 2, 2, 3, 2), (1, 1, 1), (0, 1, 1), (1, 1, 1))
     cases.convolution((1, 4, 5, 5), (4, 4, 3, 3), padding=(4, 7))
@@ -318,6 +332,8 @@ def products() -> Cases:
     cases = Cases(3)
     for rows, depth, columns in [((), 5, 3), ((1,), 64, 12), ((9,), 33, 7), ((2, 3), 128, 10), ((4,), 1, 1)]:
         cases.linear(rows, depth, columns)
+    for scale, offset in [(0.0, 0.0), (1e-40, 0.0), (1e-30, 0.0), (0.004, 1e-39), (0.004, 1e35), (1e35, 0.0)]:
+        cases.linear((1,), 20, 9, scale=scale, offset=offset)
     for _ in range(5):
         cases.linear(
             (cases.one_of(1, 2, 3, 4, 6),), cases.one_of(3, 15, 16, 17, 40), cases.one_of(1, 2, 5, 9)
@@ -327,6 +343,8 @@ def products() -> Cases:
 
 def pools() -> Cases:
     cases = Cases(4)
+    for size in [(1, 16, 2, 2), (2, 5, 3, 4), (1, 3, 5, 25), (1, 33, 7, 7)]:
+        cases.average_pool(*size)
     for _ in range(8):
         cases.average_pool()
         cases.max_pool()

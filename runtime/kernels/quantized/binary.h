@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/quantized/bytes.h"
+#include "kernels/shared/axes.h"
 #include "kernels/shared/loop_nest.h"
 #include "kernels/shared/shape.h"
 
@@ -50,12 +51,17 @@ void binary_elements(KernelRuntimeContext& context, const Operand& a, const Oper
     return;
   }
   if (!broadcast_shape(context, shape, b.tensor.sizes()) || !resize_out(context, out, shape.span())) return;
-  LoopNest nest = LoopNest::over(shape.span());
-  nest.add(out);
-  nest.add(a.tensor);
-  nest.add(b.tensor);
-  nest.sort_by(0);
-  nest.collapse();
+  LoopNest nest;
+  if (same_layout(out, a.tensor) && same_layout(out, b.tensor)) {
+    nest.push(out.numel(), {1, 1, 1});
+  } else {
+    for (const SizesType size : shape.span()) nest.size[nest.dim++] = size;
+    nest.add(out);
+    nest.add(a.tensor);
+    nest.add(b.tensor);
+    nest.sort_by(0);
+    nest.collapse();
+  }
   if constexpr (cortex_m::kHasInt8) {
     if (run_on_cortex_m(nest, a, b, requantize, out, loop)) return;
   }

@@ -40,10 +40,11 @@ bool require_dim_order(KernelRuntimeContext& context, std::optional<Span<const i
 
 bool is_row_major(const Tensor& tensor) {
   if (tensor.numel() == 0) return true;
-  int64_t expected = 1;
-  for (int64_t axis = tensor.dim() - 1; axis >= 0; --axis) {
-    if (tensor.size(axis) != 1 && tensor.stride(axis) != expected) return false;
-    expected *= tensor.size(axis);
+  const TensorImpl& t = *tensor.impl();
+  uint32_t expected = 1;
+  for (int axis = t.dim; axis-- > 0;) {
+    if (t.sizes[axis] != 1 && static_cast<uint32_t>(t.strides[axis]) != expected) return false;
+    expected *= static_cast<uint32_t>(t.sizes[axis]);
   }
   return true;
 }

@@ -13,20 +13,17 @@ void cortex_m_shape(const Tensor& tensor, int64_t dims, cortex_m::ImageShape* sh
 }
 
 bool cortex_m_window(const Window3d& w, cortex_m::ImageWindow* window) {
-  constexpr int64_t kMax = 0x7fff;
+  constexpr int32_t kMax = 0x7fff;  // ones alone, so that the numbers are within the bound if their union is
   if (w.kernel[0] != 1 || w.padding[0] != 0) return false;
-  int32_t values[4][2];
-  const int64_t* const fields[4] = {w.kernel, w.stride, w.padding, w.dilation};
-  for (int field = 0; field < 4; ++field) {
-    for (int axis = 0; axis < 2; ++axis) {
-      const int64_t value = fields[field][axis + 1];
-      if (value > kMax) return false;
-      values[field][axis] = static_cast<int32_t>(value);
-    }
-  }
-  *window = {values[0][0], values[0][1], values[1][0], values[1][1],
-             values[2][0], values[2][1], values[3][0], values[3][1]};
-  return true;
+  int32_t all = 0;
+  const auto narrow = [&all](int64_t value) {
+    const auto number = static_cast<int32_t>(value);
+    all |= number;
+    return number;
+  };
+  *window = {narrow(w.kernel[1]),  narrow(w.kernel[2]),  narrow(w.stride[1]),   narrow(w.stride[2]),
+             narrow(w.padding[1]), narrow(w.padding[2]), narrow(w.dilation[1]), narrow(w.dilation[2])};
+  return all <= kMax;
 }
 
 }  // namespace rushlight

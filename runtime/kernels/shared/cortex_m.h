@@ -14,7 +14,8 @@ namespace cortex_m = microkernels::cortex_m;
 // Sets the shape of a tensor with `dims` spatial dimensions, 1 or 2.
 void cortex_m_shape(const Tensor& tensor, int64_t dims, cortex_m::ImageShape* shape);
 
-// Converts a window. Returns false if it has a third dimension, or if its positions could overflow.
+// Converts a window of numbers from 0 to 2^31 - 1. Returns false if it has a third dimension, or if its positions could
+// overflow.
 bool cortex_m_window(const Window3d& w, cortex_m::ImageWindow* window);
 
 // Returns the mask that converts bytes of the tensor to int8 by XOR.

@@ -56,8 +56,11 @@ void LoopNest::collapse() {
   dim = kept;
 }
 
-RowPosition::RowPosition(const LoopNest& nest, int64_t first) : index{}, offsets{} {
+RowPosition::RowPosition(const LoopNest& nest, int64_t first) {
+  for (int k = 0; k < nest.operands; ++k) offsets[k] = 0;
   for (int d = nest.dim; d-- > 0;) {
+    index[d] = 0;
+    if (first == 0) continue;
     index[d] = first % nest.size[d];
     first /= nest.size[d];
     for (int k = 0; k < nest.operands; ++k) offsets[k] += index[d] * nest.stride[k][d];

@@ -15,6 +15,13 @@ constexpr int32_t kStripPixels = 256;
 
 bool is_depthwise(const Int8Convolution& c) { return c.groups > 1 && c.groups == c.in.channels; }
 
+// Returns whether there is one pixel, and the window is one pixel too.
+bool is_linear(const Int8Convolution& c) {
+  const ImageWindow& w = c.window;
+  return (c.out.batch | c.out.height | c.out.width | c.groups | w.kernel_h | w.kernel_w) == 1 &&
+         (w.pad_h | w.pad_w) == 0 && c.in.channel_stride == c.weight_channel_stride && c.out.channel_stride == 1;
+}
+
 // Returns the number of columns of the padded image that a row of outputs reads.
 int64_t padded_width(const Int8Convolution& c) {
   const ImageWindow& w = c.window;
@@ -286,6 +293,9 @@ bool convolve_by(const Plan& plan, const Compute& compute, const Int8Convolution
 bool convolve(const Int8Convolution& c, const uint8_t* in, const int8_t* weights, uint8_t* out,
               const ScratchMemory& memory) {
   if (c.out.row_stride != c.out.width * c.out.column_stride) return false;
+  if (is_linear(c)) {
+    return multiply({1, c.in.channels, c.out.channels, c.flip, c.zero, c.scales, c.output}, in, weights, out, memory);
+  }
   if (is_depthwise(c)) return convolve_by(StripPlan(c), convolve_planes, c, in, weights, out, memory);
   return convolve_by(PatchPlan(c), convolve_patches, c, in, weights, out, memory);
 }

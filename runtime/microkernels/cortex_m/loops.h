@@ -45,7 +45,7 @@ inline int32_t position_in_patch(int32_t i, int32_t depth) {
   return i;
 }
 
-constexpr size_t padded(int64_t bytes) { return static_cast<size_t>((bytes + 15) / 16 * 16); }
+constexpr size_t padded(int64_t bytes) { return static_cast<size_t>((bytes + 15) & ~int64_t{15}); }
 
 // For an output channel: real = sum * factor + offset.
 struct Int8Channel {

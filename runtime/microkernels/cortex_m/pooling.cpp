@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "microkernels/cortex_m/int8.h"
 #include "microkernels/cortex_m/loops.h"
@@ -51,14 +52,27 @@ int32_t sum(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip) {
 
 void average_pool(const Int8Means& m, const uint8_t* in, uint8_t* out) {
   const ImageWindow& w = m.window;
-  // Windows with long rows are summed one after the other, many bytes at a time.
-  constexpr int32_t kLongRow = 16;
-  const bool is_simple = all_inside(w, m.in, m.out) && w.kernel_w < kLongRow && m.out.width > 1;
-  const WindowRow row = row_of(w, m.in, m.out, m.flip);
-  for_each_row(m.in, m.out, in, out, [&](int32_t y, const uint8_t* plane, uint8_t* to) {
-    if (is_simple) {
-      return row_means(row, m, plane + y * w.stride_h * m.in.row_stride, m.out.width, to);
+  // Windows with long rows are summed one after the other, many bytes at a time. Other windows that are inside of the
+  // image are computed together: those of a row, or those of all channels at a pixel, whichever are more.
+  constexpr int32_t kLong = 16;
+  const bool is_long =
+      w.kernel_w >= kLong || (m.out.width == 1 && m.in.column_stride == 1 && w.kernel_w * w.kernel_h >= kLong);
+  if (!is_long && all_inside(w, m.in, m.out)) {
+    WindowRow row = row_of(w, m.in, m.out, m.flip);
+    int32_t n = m.out.width, lines = m.out.channels, step = m.in.channel_stride, out_step = m.out.channel_stride;
+    if (lines > n) {
+      std::swap(n, lines), std::swap(step, row.stride), std::swap(out_step, row.out_stride);
     }
+    for (int32_t image = 0; image < m.out.batch; ++image) {
+      for (int32_t y = 0; y < m.out.height; ++y) {
+        const uint8_t* from = in + image * m.in.batch_stride + y * w.stride_h * m.in.row_stride;
+        uint8_t* to = out + image * m.out.batch_stride + y * m.out.row_stride;
+        for (int32_t i = 0; i < lines; ++i, from += step, to += out_step) row_means(row, m, from, n, to);
+      }
+    }
+    return;
+  }
+  for_each_row(m.in, m.out, in, out, [&](int32_t y, const uint8_t* plane, uint8_t* to) {
     const int32_t top = y * w.stride_h - w.pad_h, bottom = std::min(top + w.kernel_h, m.in.height + w.pad_h);
     const int32_t y0 = std::max<int32_t>(top, 0), y1 = std::min(bottom, m.in.height);
     for (int32_t x = 0; x < m.out.width; ++x, to += m.out.column_stride) {
