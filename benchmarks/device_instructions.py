@@ -50,10 +50,37 @@ def operators_program() -> bytes:
     return selective.program_of_network(Operators(), torch.randn(8, 3, 16, 16), "int8")
 
 
+class SmallLayers(torch.nn.Module):
+    """Layers whose preparation takes many of the instructions: float32 [batch, 8, 2, 2] to [batch, 10]."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Conv2d(8, 16, 1)
+        self.second = torch.nn.Conv2d(16, 16, 1)
+        self.third = torch.nn.Conv2d(16, 32, 1)
+        self.hidden = torch.nn.Linear(32, 16)
+        self.last = torch.nn.Linear(16, 10)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Returns the probabilities."""
+        x = self.first(images)
+        x = x + torch.relu(self.second(x))
+        x = torch.nn.functional.avg_pool2d(x, 2)
+        x = torch.relu(self.third(x)).flatten(1)
+        return torch.softmax(self.last(torch.relu(self.hidden(x))), -1)
+
+
+def small_program() -> bytes:
+    """Compiles the network `SmallLayers` with random weights in int8."""
+    torch.manual_seed(0)
+    return selective.program_of_network(SmallLayers(), torch.randn(8, 8, 2, 2), "int8")
+
+
 PROGRAMS: Mapping[str, Callable[[], bytes]] = {
     "digits": lambda: selective.digits_program("int8"),
     "keywords": lambda: selective.keyword_program("int8"),
     "operators": operators_program,
+    "small": small_program,
 }
 
 

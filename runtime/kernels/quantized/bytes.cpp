@@ -12,8 +12,7 @@ float to_float(int64_t number) {
   return narrow == number ? static_cast<float>(narrow) : static_cast<float>(number);
 }
 
-}  // namespace
-
+// Returns static_cast<float>(1.0 / scale).
 float inverse_of(double scale) {
   // If the scale is a float32 number, a division in float32 gives the same bits: double has more than twice as many
   // bits as float32, so that rounding to double first does not change the result. Most microcontrollers divide float32
@@ -21,6 +20,8 @@ float inverse_of(double scale) {
   const auto narrow = static_cast<float>(scale);
   return static_cast<double>(narrow) == scale ? 1.0f / narrow : static_cast<float>(1.0 / scale);
 }
+
+}  // namespace
 
 Requantizer::Requantizer(double scale, int64_t zero_point, int64_t minimum, int64_t maximum)
     : inverse(inverse_of(scale)),

@@ -23,9 +23,6 @@ struct ByteReader {
   int32_t offset;
 };
 
-// Returns static_cast<float>(1.0 / scale).
-float inverse_of(double scale);
-
 // Computes clamp(round(real / scale) + zero, quant_min, quant_max).
 struct Requantizer {
   Requantizer(double scale, int64_t zero_point, int64_t minimum, int64_t maximum);

@@ -33,13 +33,11 @@ void quantized_linear_out(KernelRuntimeContext& context, const Tensor& in, doubl
   const cortex_m::Int8Scales parameters{static_cast<float>(in_scale), scales, weight_scales.numel() == 1 ? 0 : 1,
                                         offsets};
   if constexpr (cortex_m::kHasInt8) {
-    cortex_m::Int8Linear linear{static_cast<int32_t>(rows),
-                                static_cast<int32_t>(depth),
-                                static_cast<int32_t>(columns),
-                                cortex_m_flip(in),
-                                0,
-                                parameters,
-                                {}};
+    cortex_m::Int8Linear linear;
+    linear.rows = static_cast<int32_t>(rows), linear.depth = static_cast<int32_t>(depth);
+    linear.columns = static_cast<int32_t>(columns);
+    linear.flip = cortex_m_flip(in);
+    linear.scales = parameters;
     if (cortex_m_zero(in, in_zero, &linear.zero) && set_output(requantize, &linear.output) &&
         cortex_m::multiply(linear, inputs.data<uint8_t>(), weights.data<int8_t>(), results.data<uint8_t>(),
                            cortex_m_scratch(context))) {

@@ -57,13 +57,17 @@ void LoopNest::collapse() {
 }
 
 RowPosition::RowPosition(const LoopNest& nest, int64_t first) {
-  for (int k = 0; k < nest.operands; ++k) offsets[k] = 0;
+  int64_t rest = first;
   for (int d = nest.dim; d-- > 0;) {
     index[d] = 0;
-    if (first == 0) continue;
-    index[d] = first % nest.size[d];
-    first /= nest.size[d];
-    for (int k = 0; k < nest.operands; ++k) offsets[k] += index[d] * nest.stride[k][d];
+    if (rest == 0) continue;
+    index[d] = rest % nest.size[d];
+    rest /= nest.size[d];
+  }
+  for (int k = 0; k < nest.operands; ++k) {
+    int64_t offset = 0;
+    for (int d = 0; first != 0 && d < nest.dim; ++d) offset += index[d] * nest.stride[k][d];
+    offsets[k] = offset;
   }
 }
 

@@ -11,7 +11,7 @@ namespace rushlight {
 // A shape that owns its sizes. An invalid size is stored as -1; a rank above kMaxDim is stored unchanged. resize_out()
 // fails for both.
 struct Shape {
-  SizesType sizes[kMaxDim] = {};
+  SizesType sizes[kMaxDim];  // [dim]
   int dim = 0;
 
   Shape() = default;

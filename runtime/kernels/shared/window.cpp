@@ -5,7 +5,7 @@
 namespace rushlight {
 
 bool read_window_field(KernelRuntimeContext& context, const char* name, Span<const int64_t> values, int64_t dims,
-                       int64_t minimum, int64_t (&field)[3]) {
+                       int32_t minimum, int64_t (&field)[3]) {
   if (values.empty()) return true;
   const int64_t count = static_cast<int64_t>(values.size());
   if (count != 1 && count != dims) {
@@ -14,13 +14,15 @@ bool read_window_field(KernelRuntimeContext& context, const char* name, Span<con
     return false;
   }
   const int64_t* value = values.data();
+  const int step = count == 1 ? 0 : 1;
   for (int64_t* to = field + 3 - dims; to != field + 3; ++to) {
-    if (*value < minimum || *value > INT32_MAX) {
+    const auto narrow = static_cast<int32_t>(*value);
+    if (narrow != *value || narrow < minimum) {
       context.fail(Error::InvalidArgument, "%s cannot be %lld", name, static_cast<long long>(*value));
       return false;
     }
-    *to = *value;
-    if (count > 1) ++value;
+    *to = narrow;
+    value += step;
   }
   return true;
 }

@@ -12,7 +12,7 @@ namespace rushlight {
 // Copies `values` (one for all dimensions, or one for each of `dims`) to the last `dims` entries of `field`. An empty
 // list changes nothing. If a value is not in [minimum, 2^31), records the failure and returns false.
 bool read_window_field(KernelRuntimeContext& context, const char* name, Span<const int64_t> values, int64_t dims,
-                       int64_t minimum, int64_t (&field)[3]);
+                       int32_t minimum, int64_t (&field)[3]);
 
 // The sizes and strides of a tensor [batch, channels, spatial...] or [channels, spatial...], extended to a batch and
 // three spatial dimensions.

@@ -159,7 +159,7 @@ RL_ONCE void sums_of_four(const Patch* patch, const int8_t* weights, int32_t dep
   const int8x16_t first = vdupq_n_s8(zero.first), second = vdupq_n_s8(zero.second);
   const int8_t *a = weights, *b = a + depth, *c = b + depth, *d = c + depth;
   int32_t p = 0, q = 0, r = 0, s = 0;
-  for (int32_t n = depth >> 4; n > 0; --n) {
+  for (const Patch* const end = patch + (depth & ~15); patch != end;) {
     const int8x16_t numbers = vldrbq_s8(patch);
     p = add_products(p, vldrbq_s8(a), numbers, first, second);
     q = add_products(q, vldrbq_s8(b), numbers, first, second);
@@ -196,20 +196,23 @@ void products_of_one(const Patch* patch, const int8_t* weights, int32_t depth, i
                      int32_t channel_stride) {
   constexpr int32_t kBlock = 32;
   const NegativeZero negative(zero);
-  for (; count > 0; count -= kBlock) {
+  int32_t sums[kBlock];
+  while (count > 0) {
     const int32_t n = count < kBlock ? count : kBlock;
-    int32_t sums[kBlock], i = 0;
-    for (; i < n - 3; i += 4, weights += 4 * depth) sums_of_four(patch, weights, depth, negative, sums + i);
-    for (; i < n; ++i, weights += depth) sums[i] = sum_of_one(patch, weights, depth, negative);
+    int32_t *sum = sums, *const end = sums + n;
+    for (; end - sum > 3; sum += 4, weights += 4 * depth) sums_of_four(patch, weights, depth, negative, sum);
+    for (; sum != end; weights += depth) *sum++ = sum_of_one(patch, weights, depth, negative);
     const Requantization requantize(output);
     const uint32x4_t places = lanes_of(channel_stride), fields = lanes_of(sizeof(Int8Channel));
-    for (i = 0; i < n; i += 4, channels += 4, out += 4 * channel_stride) {
-      const mve_pred16_t exists = vctp32q(static_cast<uint32_t>(n - i));
+    sum = sums;
+    for (int32_t left = n; left > 0; left -= 4, sum += 4, channels += 4, out += 4 * channel_stride) {
+      const mve_pred16_t exists = vctp32q(static_cast<uint32_t>(left));
       const float32x4_t factors = vldrwq_gather_offset_z_f32(&channels->factor, fields, exists);
       const float32x4_t offsets = vldrwq_gather_offset_z_f32(&channels->offset, fields, exists);
-      const float32x4_t real = vaddq_f32(vmulq_f32(vcvtq_f32_s32(vldrwq_z_s32(sums + i, exists)), factors), offsets);
+      const float32x4_t real = vaddq_f32(vmulq_f32(vcvtq_f32_s32(vldrwq_z_s32(sum, exists)), factors), offsets);
       vstrbq_scatter_offset_p_s32(signed_bytes(out), places, requantize(real), exists);
     }
+    count -= n;
   }
 }
 
@@ -351,10 +354,10 @@ void quantize(const float* in, int32_t n, const Int8Output& output, uint8_t* out
 void dequantize(const Int8Operand& in, int32_t n, float* out) {
   const RealNumbers real(in);
   const uint8_t* from = in.data;
-  for (; n > 0; n -= 4, from += 4, out += 4) {
-    const mve_pred16_t valid = vctp32q(static_cast<uint32_t>(n));
-    vstrwq_p_f32(out, real(vldrbq_z_u32(from, valid)), valid);
-  }
+  for (; n > 3; n -= 4, from += 4, out += 4) vstrwq_f32(out, real(vldrbq_u32(from)));
+  if (n == 0) return;
+  const mve_pred16_t valid = vctp32q(static_cast<uint32_t>(n));
+  vstrwq_p_f32(out, real(vldrbq_z_u32(from, valid)), valid);
 }
 
 void row_means(const WindowRow& row, const Int8Means& means, const uint8_t* from, int32_t n, uint8_t* out) {

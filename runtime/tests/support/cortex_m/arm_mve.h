@@ -156,6 +156,7 @@ inline void vstrbq_s32(int8_t* to, int32x4_t a) { vstrbq_p_s32(to, a, 0xffff); }
 inline void vstrwq_p_f32(float* to, float32x4_t a, mve_pred16_t valid) {
   helium::each<float32x4_t>([&](int i) { return to[i] = a[i]; }, valid);
 }
+inline void vstrwq_f32(float* to, float32x4_t a) { vstrwq_p_f32(to, a, 0xffff); }
 inline void vstrbq_scatter_offset_p_s32(int8_t* to, uint32x4_t offsets, int32x4_t a, mve_pred16_t valid) {
   helium::each<int32x4_t>([&](int i) { return to[offsets[i]] = static_cast<int8_t>(a[i]); }, valid);
 }
