@@ -45,13 +45,14 @@ static void panel(int rows, int vectors, const PanelTile& tile) {
 }
 
 static void f16_panel(F16Type type, int rows, int vectors, const PanelTile& tile) {
-  if (!has_tile<kTileRows>(rows)) {
-    f16_panel(type, kPartRows, vectors, tile);
+  const int part = f16_rows(rows);
+  if (part < rows) {
+    f16_panel(type, part, vectors, tile);
     PanelTile rest = tile;
-    rest.rows += kPartRows;
-    if (rest.totals) rest.totals += kPartRows * vectors * kWidth;
-    move_down(rest, kPartRows);
-    return f16_panel(type, rows - kPartRows, vectors, rest);
+    rest.rows += part;
+    if (rest.totals) rest.totals += part * vectors * kWidth;
+    move_down(rest, part);
+    return f16_panel(type, rows - part, vectors, rest);
   }
   using Rows = std::make_integer_sequence<int, kTileRows>;
   for_f16(type, [&](auto stored) {

@@ -10,7 +10,6 @@
 #include "microkernels/simd/vec.h"
 #include "microkernels/tables/f32_packed.h"
 #include "microkernels/tables/selected.h"
-#include "microkernels/tables/tile_parts.h"
 
 namespace rushlight::microkernels::RL_ISA {
 
@@ -163,16 +162,23 @@ constexpr Fetching fetching_of(Fetching ahead, int rows) {
   return ahead == Fetching::Sparse && rows > kSparseRows ? Fetching::Dense : ahead;
 }
 
-// Returns the row count of the tile at `rows` in a table for at most `Most` rows.
-template <typename Stored, int Most>
+// Returns the most rows, at most `rows`, of which there is a tile for weights of 16 bits. There are few of these tiles,
+// because each is a long function.
+constexpr int f16_rows(int rows) {
+  if (rows == kTileRows || rows <= 2) return rows;
+  return rows < 4 ? 2 : rows < 7 ? 4 : 7;
+}
+
+// Returns the row count of the tile at `rows` in a table.
+template <typename Stored>
 constexpr int panel_rows(int rows) {
-  return std::is_same_v<Stored, Float32> ? rows : rows_in_table<Most>(rows);
+  return std::is_same_v<Stored, Float32> ? rows : f16_rows(rows);
 }
 
 template <typename Stored, int Vectors, Fetching Ahead, int Step = Vectors * kWidth, int... I>
 static void panel_of(int rows, const PanelTile& tile, std::integer_sequence<int, I...>) {
   static constexpr PanelTileFunction by_rows[] = {
-      &panel_tile<Stored, panel_rows<Stored, sizeof...(I)>(I + 1), Vectors, fetching_of(Ahead, I + 1), Step>...};
+      &panel_tile<Stored, panel_rows<Stored>(I + 1), Vectors, fetching_of(Ahead, I + 1), Step>...};
   by_rows[rows - 1](tile);
 }
 
