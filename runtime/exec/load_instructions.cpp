@@ -49,8 +49,8 @@ class NameList {
 // keep their values, so the argument counts as read. "aten::copy_" writes all elements.
 bool keeps_elements(const char* name) {
   if (std::strcmp(name, "aten::copy_") == 0) return false;
-  const char* const overload = std::strchr(name, '.');
-  const size_t length = overload ? static_cast<size_t>(overload - name) : std::strlen(name);
+  size_t length = 0;  // without the overload
+  while (name[length] != '\0' && name[length] != '.') ++length;
   return length > 0 && name[length - 1] == '_';
 }
 

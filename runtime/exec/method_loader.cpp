@@ -1,5 +1,6 @@
 #include "exec/method_loader.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -48,6 +49,18 @@ Result<Method> MethodLoader::load(const PlanView& plan, const MemoryManager& mem
   MethodLoader loader(*method.state_, environment);
   RL_TRY(report_memory_limit(manager.method, loader.run()));
   return Result<Method>(std::move(method));
+}
+
+Error MethodLoader::allocate_elements(size_t count, size_t size, size_t alignment, void** memory) const {
+  if (count == 0) return Error::Ok;
+  MemoryAllocator& allocator = *state_.memory.method;
+  if (count <= SIZE_MAX / size) {
+    *memory = allocator.allocate(count * size, std::max(alignment, kDefaultAlignment));
+  }
+  RL_REQUIRE(*memory, MemoryAllocationFailed,
+             "method '%.80s' does not fit the method allocator: %zu of %zu bytes are used, %zu more are needed",
+             method_name(), allocator.used(), allocator.size(), count * size);
+  return Error::Ok;
 }
 
 Error MethodLoader::run() {

@@ -28,8 +28,15 @@ class MethodLoader {
   MethodLoader(MethodState& state, const Environment& environment)
       : state_(state), plan_(state.plan), environment_(environment) {}
 
+  // Sets `array` to memory for `count` elements, which are not initialized, or to null if there are none.
   template <typename T>
-  Error allocate_array(size_t count, T** array) const;
+  Error allocate_array(size_t count, T** array) const {
+    void* memory = nullptr;
+    const Error error = allocate_elements(count, sizeof(T), alignof(T), &memory);
+    *array = static_cast<T*>(memory);
+    return error;
+  }
+  Error allocate_elements(size_t count, size_t size, size_t alignment, void** memory) const;
   const char* method_name() const { return plan_.name().data(); }
 
   Error run();
@@ -81,17 +88,5 @@ class MethodLoader {
   const Kernel** operators_ = nullptr;  // [num_operators], the first row of each name
   size_t skipped_until_ = 0;            // the largest destination of the jumps so far in a chain
 };
-
-template <typename T>
-Error MethodLoader::allocate_array(size_t count, T** array) const {
-  *array = nullptr;
-  if (count == 0) return Error::Ok;
-  MemoryAllocator& allocator = *state_.memory.method;
-  *array = allocator.allocate_array<T>(count);
-  RL_REQUIRE(*array, MemoryAllocationFailed,
-             "method '%.80s' does not fit the method allocator: %zu of %zu bytes are used, %zu more are needed",
-             method_name(), allocator.used(), allocator.size(), count * sizeof(T));
-  return Error::Ok;
-}
 
 }  // namespace rushlight

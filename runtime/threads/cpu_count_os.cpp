@@ -1,8 +1,8 @@
 #include <cstdio>
-#include <cstdlib>
 #include <thread>
 
 #include "rushlight/threads/thread_pool.h"
+#include "threads/wanted_threads.h"
 
 #if defined(__linux__)
 #include <sched.h>
@@ -65,10 +65,7 @@ size_t available_cpus() { return std::thread::hardware_concurrency(); }
 }  // namespace
 
 size_t default_thread_count() {
-  if (const char* text = std::getenv("RUSHLIGHT_NUM_THREADS")) {
-    const long wanted = std::strtol(text, nullptr, 10);
-    if (wanted > 0) return static_cast<size_t>(wanted);
-  }
+  if (const size_t wanted = wanted_threads()) return wanted;
   const size_t cpus = available_cpus();
   return cpus > 0 ? cpus : 1;
 }

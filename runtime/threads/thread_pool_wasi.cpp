@@ -1,8 +1,8 @@
 #include <atomic>
-#include <cstdlib>
 
 #include "rushlight/platform/platform.h"
 #include "rushlight/threads/thread_pool.h"
+#include "threads/wanted_threads.h"
 
 namespace rushlight {
 namespace {
@@ -117,10 +117,7 @@ void HostThreadPool::set_thread_count(size_t threads) {
 }
 
 size_t default_thread_count() {
-  if (const char* text = std::getenv("RUSHLIGHT_NUM_THREADS")) {
-    const long wanted = std::strtol(text, nullptr, 10);
-    if (wanted > 0) return static_cast<size_t>(wanted);
-  }
+  if (const size_t wanted = wanted_threads()) return wanted;
   return workers.count() + 1;
 }
 

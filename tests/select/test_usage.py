@@ -45,9 +45,43 @@ def test_functions_windows_and_16_bit_floats_of_plans() -> None:
     usage = usage_of_program(rushlight.compile(torch.nn.Sequential(*layers), (image,)).buffer)
     assert usage.functions == {UnaryFunction.SILU}
     assert usage.windows == {5}
-    assert not usage.has_f16
+    assert not usage.features
     half = rushlight.compile(torch.nn.Linear(64, 64), (torch.zeros(1, 64),), weights=torch.float16)
-    assert usage_of_program(half.buffer).has_f16
+    assert "f16" in usage_of_program(half.buffer).features
+
+
+class Largest(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x).amax(dim=(2, 3))
+
+
+def test_maxima_over_dimensions_are_a_feature() -> None:
+    image = torch.zeros(1, 8, 12, 12)
+    assert usage_of_program(rushlight.compile(Largest(), (image,)).buffer).features == {"extremes"}
+    pooled = rushlight.compile(torch.nn.AdaptiveAvgPool2d(1), (image,))
+    assert not usage_of_program(pooled.buffer).features
+
+
+class PreActivation(torch.nn.Module):
+    """A residual block, whose convolution applies the batch norm before it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Conv2d(8, 32, 3)
+        self.norm = torch.nn.BatchNorm2d(32)
+        self.last = torch.nn.Conv2d(32, 32, 1)
+        torch.nn.init.uniform_(self.norm.running_mean, -1, 1)  # type: ignore[arg-type]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.first(x)
+        return self.last(torch.relu(self.norm(y))) + y
+
+
+def test_a_batch_norm_before_a_convolution_is_a_prologue() -> None:
+    image = torch.zeros(1, 8, 12, 12)
+    assert usage_of_program(rushlight.compile(PreActivation().eval(), (image,)).buffer).features == {
+        "prologue"
+    }
 
 
 def test_other_backends_are_refused() -> None:

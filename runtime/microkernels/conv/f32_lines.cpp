@@ -27,7 +27,7 @@ void PackedConvolution::part_of_lines(float* scratch, int64_t m0, int64_t m1, in
   for (int64_t m = m0; m < m1;) {
     const int64_t x0 = m % width, count = std::min(width - x0, m1 - m);
     fill_lines(m / width, lines);
-    const int64_t parts = divide_up(count, kernels->gemm_rows);
+    const RowDivision division(count, kernels->gemm_rows, kernels->packed->has_all_rows);
     for (int64_t p = p0; p < p1; ++p) {
       const int64_t column = p * panel;
       tile.columns = std::min(panel, outputs - column);
@@ -39,12 +39,11 @@ void PackedConvolution::part_of_lines(float* scratch, int64_t m0, int64_t m1, in
         f16_microkernels().widen(b.type, b.f16, depth() * vectors * kernels->width, widened(scratch));
         tile.b = widened(scratch);
       }
-      for (int64_t part = 0; part < parts; ++part) {
-        const int64_t first = count * part / parts;
+      for (int64_t part = 0, first = 0; part < division.groups; first += division.count(part), ++part) {
         tile.first = (x0 + first) * window.stride_w;
         tile.c = out_.data + (m + first) * out_step_ + column;
         if (has_residual_) tile.epilogue.residual = residual_.data + (m + first) * residual_step_ + column;
-        kernels->packed->line(static_cast<int>(count * (part + 1) / parts - first), vectors, tile);
+        kernels->packed->line(static_cast<int>(division.count(part)), vectors, tile);
       }
     }
     m += count;

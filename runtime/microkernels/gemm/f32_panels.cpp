@@ -202,7 +202,7 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   tile.epilogue.applies = false;
   const TileShape shape = shape_of(p, vectors, tile.columns);
   const int64_t most = max_rows(p, shape);
-  const RowDivision division(p.m, most);
+  const RowDivision division(p.m, most, p.kernels->packed->has_all_rows);
   divide_sums(tile);
   alignas(64) float totals[kMaxTile];
   tile.totals = totals;
@@ -260,7 +260,7 @@ void multiply_panels_of_groups(const Panels& p, int64_t groups) {
   tile.epilogue = p.epilogue;
   const int64_t packed = packing_of(*p.kernels).columns(p.n);
   const TileShape shape = shape_of(p, static_cast<int>(packed / p.kernels->width), p.n);
-  const RowDivision division(p.m, max_rows(p, shape));
+  const RowDivision division(p.m, max_rows(p, shape), p.kernels->packed->has_all_rows);
   for (int64_t group = 0; group < groups; ++group) {
     tile.b = p.b.floats + group * p.taps * p.k * packed;
     tile.first = p.channel + group * p.k;

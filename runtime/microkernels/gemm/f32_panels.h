@@ -93,14 +93,15 @@ inline int64_t pairs_of(int64_t k) { return (k + 1) / 2; }
 // Returns the number of terms of a part of a sum of `taps` * k terms.
 int64_t depth_of_part(int64_t taps, int64_t k);
 
-// Divides rows into tiles of nearly equal size.
+// Divides rows into tiles of nearly equal size, or into tiles of `most` rows and a smaller last one.
 struct RowDivision {
-  int64_t groups, base, larger;
-  RowDivision(int64_t m, int64_t most) : groups((m + most - 1) / most) {
-    base = groups > 0 ? m / groups : 0;
-    larger = m - base * groups;
+  int64_t groups, base, larger, last;
+  RowDivision(int64_t m, int64_t most, bool is_even = true) : groups((m + most - 1) / most) {
+    base = !is_even ? most : groups > 0 ? m / groups : 0;
+    larger = is_even ? m - base * groups : 0;
+    last = is_even ? base : m - base * (groups - 1);
   }
-  int64_t count(int64_t group) const { return base + (group < larger ? 1 : 0); }
+  int64_t count(int64_t group) const { return group == groups - 1 ? last : base + (group < larger ? 1 : 0); }
 };
 
 // Prefetches `count` floats, because hardware prefetchers do not detect reads of one cache line in each of many rows.

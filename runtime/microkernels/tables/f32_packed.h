@@ -203,6 +203,8 @@ struct PooledPixels {
 struct F32PackedMicrokernels {
   // The maximum number of rows of a tile that is one vector wide. Wider tiles have fewer rows.
   int narrow_rows;
+  // Whether each row count has a tile of its own. Otherwise, some row counts are computed in several parts.
+  bool has_all_rows;
 
   // Executes `rounds` times gemm_rows * gemm_vectors * width independent multiply-adds on as many `sums`, to measure
   // the peak arithmetic speed.
@@ -213,7 +215,8 @@ struct F32PackedMicrokernels {
   // 1 <= rows <= gemm_rows.
   void (*line)(int rows, int vectors, const LineTile& tile);
   // Computes one row: c[j] for the columns of a packed matrix from panel `b` on. It computes four panels at a time. If
-  // `ends` is true, the remaining panels use several partial sums, which is faster and rounds differently.
+  // `ends` is true, the remaining panels use several partial sums, which is faster and rounds differently (not in
+  // compact code).
   void (*row)(const float* x, int64_t k, const float* b, const float* bias, float* c, int64_t columns, bool ends,
               const Epilogue& epilogue);
   // As panel(), for panels of 16-bit floats, which are converted to float32 in registers. 1 <= rows <= gemm_rows.

@@ -1,6 +1,6 @@
 // Which microkernels a selective build contains. `rushlight select` writes selected_microkernels.h, which defines two
 // macros. RL_SELECTED lists the table members that the build calls (`packed.<member>` for F32PackedMicrokernels),
-// `window<size>` for the windows of depthwise convolutions, and `f16` if a program contains 16-bit floats.
+// `window<size>` for the windows of depthwise convolutions, and the features of Usage.features in select/usage.py.
 // RL_SELECTED_FUNCTIONS has a bit for each UnaryOp.
 #pragma once
 

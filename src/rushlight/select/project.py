@@ -11,7 +11,7 @@ from rushlight.format.program import ScalarType
 from rushlight.format.pte import read_pte
 from rushlight.select.own import OwnSources, own_header, own_variables
 from rushlight.select.sources import FAMILIES, GENERIC, KINDS, KernelText, RuntimeSources
-from rushlight.select.usage import Dtypes, Usage, is_bundled_program, program_of
+from rushlight.select.usage import FEATURES, Dtypes, Usage, is_bundled_program, program_of
 
 # C++ names of dtypes that differ from the names in the format.
 _CPP_NAMES = {
@@ -222,19 +222,17 @@ set(RUSHLIGHT_SELECTED_BACKENDS {"cpu" if selection.usage.steps else ""})
 def _microkernels(selection: Selection, sources: RuntimeSources, files: Iterable[str]) -> str:
     """Returns the text of selected_microkernels.h.
 
-    Optimized kernels may call any unary function, with windows of any size.
+    Optimized kernels may call any unary function, with windows of any size and all features.
     """
     usage = selection.usage
     members, named = sources.microkernels(files)
-    windows, has_f16 = set(usage.windows), usage.has_f16
+    windows, features = set(usage.windows), usage.features
     functions = {index for index, name in enumerate(sources.functions()) if name in named}
     functions |= {int(function) for function in usage.functions}
     if any(row.kind == "optimized" for row in selection.rows):
-        windows, has_f16 = set(_WINDOWS), True
+        windows, features = set(_WINDOWS), FEATURES
         functions = set(range(len(sources.functions())))
-    words = sorted(
-        {*members, *(f"window{size}" for size in windows & set(_WINDOWS))} | ({"f16"} if has_f16 else set())
-    )
+    words = sorted({*members, *(f"window{size}" for size in windows & set(_WINDOWS)), *features})
     lines = "\n".join(f'  "{word} " \\' for word in words)
     return f"""// Written by `rushlight select`: the macros that microkernels/tables/selected.h reads.
 #define RL_SELECTED_FUNCTIONS {sum(1 << function for function in functions):#x}ull

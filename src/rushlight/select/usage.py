@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rushlight.backends.cpu.plan.payload import read_plan
-from rushlight.backends.cpu.plan.tables import Plan, UnaryFunction, Window
+from rushlight.backends.cpu.plan.tables import Plan, Prologue, Reduction, UnaryFunction, Window
 from rushlight.format.program import (
     DelegateCall,
     ExecutionPlan,
@@ -40,6 +40,10 @@ _TORCH_NAMES = {
 }
 
 
+# What Usage.features may contain.
+FEATURES = frozenset({"f16", "extremes", "prologue"})
+
+
 @dataclass(frozen=True)
 class Usage:
     """The features of a runtime that programs use.
@@ -49,7 +53,8 @@ class Usage:
         steps: the names of the operations in CPU plans, such as `Gemm`.
         functions: the unary functions in CPU plans.
         windows: the sizes of the square windows in CPU plans.
-        has_f16: whether CPU plans contain float16 or bfloat16.
+        features: the parts of microkernels that CPU plans use: "f16" (float16 or bfloat16), "extremes"
+            (maxima and minima over dimensions) and "prologue" (matrix products with a prologue).
         targets: the instruction sets of CPU plans, such as `avx2`.
         every_operator: whether all operators are used, not only those in `operators`.
     """
@@ -58,7 +63,7 @@ class Usage:
     steps: frozenset[str] = frozenset()
     functions: frozenset[UnaryFunction] = frozenset()
     windows: frozenset[int] = frozenset()
-    has_f16: bool = False
+    features: frozenset[str] = frozenset()
     targets: frozenset[str] = frozenset()
     every_operator: bool = False
 
@@ -71,7 +76,7 @@ class Usage:
             steps=self.steps | other.steps,
             functions=self.functions | other.functions,
             windows=self.windows | other.windows,
-            has_f16=self.has_f16 or other.has_f16,
+            features=self.features | other.features,
             targets=self.targets | other.targets,
             every_operator=self.every_operator or other.every_operator,
         )
@@ -210,9 +215,20 @@ def usage_of_plan(plan: Plan) -> Usage:
             part for part in parts if isinstance(part, UnaryFunction) and part != UnaryFunction.NONE
         ),
         windows=frozenset(window.kernel_h for window in windows if window.kernel_h == window.kernel_w),
-        has_f16=any(value.dtype in (ScalarType.HALF, ScalarType.BFLOAT16) for value in plan.values),
+        features=frozenset(_features(plan, parts)),
         targets=frozenset({plan.target}),
     )
+
+
+def _features(plan: Plan, parts: list[object]) -> Iterator[str]:
+    """Yields the features of `FEATURES` that a plan uses."""
+    if any(value.dtype in (ScalarType.HALF, ScalarType.BFLOAT16) for value in plan.values):
+        yield "f16"
+    reductions = [part for part in parts if isinstance(part, Reduction)]
+    if Reduction.MAXIMUM in reductions or Reduction.MINIMUM in reductions:
+        yield "extremes"
+    if any(isinstance(part, Prologue) for part in parts):
+        yield "prologue"
 
 
 def _parts(value: object) -> Iterator[object]:

@@ -21,6 +21,8 @@ class ReduceStep final : public Step {
     kernels_ = &binder.kernels();
     in_ = binder.input(op.input());
     out_ = binder.output(op.output());
+    RL_REQUIRE(reduction_ == Reduction::SUM || reduction_ == Reduction::MEAN || kernels_->extreme, NotSupported,
+               "this selective build has no maxima and minima over dimensions");
     return binder.error();
   }
 

@@ -153,7 +153,7 @@ RL_INLINE void depthwise_any_at(const DepthwiseRun& d, int64_t at, int64_t c, in
 template <int Outputs>
 static void depthwise_any(const DepthwiseRun& d, bool is_inside, int64_t at, int64_t c, float* to) {
   const int64_t end = d.channels - kWidth;
-  if (is_inside) {
+  if (is_inside && !kIsCompact) {
     for (; c <= end; c += kWidth) depthwise_any_at<Outputs, true, true>(d, at, c, kWidth, to);
   } else {
     for (; c <= end; c += kWidth) depthwise_any_at<Outputs, false, true>(d, at, c, kWidth, to);
@@ -218,7 +218,10 @@ static void depthwise_rows_apart(const DepthwiseRun& d, int64_t c) {
 
 template <int Kernel, int Stride>
 static void depthwise_lines(const DepthwiseRun& d) {
-  d.rows == 2 && d.outputs >= 4 ? depthwise_line<Kernel, Stride, 2>(d, 0) : depthwise_rows_apart<Kernel, Stride>(d, 0);
+  if constexpr (!kIsCompact) {
+    if (d.rows == 2 && d.outputs >= 4) return depthwise_line<Kernel, Stride, 2>(d, 0);
+  }
+  depthwise_rows_apart<Kernel, Stride>(d, 0);
 }
 
 // Returns whether this build has special code for a window. There is no special code for x86-64 processors without

@@ -38,28 +38,40 @@ RL_INLINE void store_tile(Floats (&acc)[Rows][Vectors], const Tile& t) {
   if (t.epilogue.applies) apply(t.epilogue, t.c, t.c_step, Rows, t.columns);
 }
 
-static void panel(int rows, int vectors, const PanelTile& tile) {
-  if (vectors == 1) return panel_across<kNarrowRows, 1>(rows, tile);
-  if (vectors == 2) return panel_across<kTileRows, 2>(rows, tile);
-  if constexpr (kTileVectors >= 3) return panel_across<kTileRows, 3>(rows, tile);
-}
-
-static void f16_panel(F16Type type, int rows, int vectors, const PanelTile& tile) {
-  const int part = f16_rows(rows);
-  if (part < rows) {
-    f16_panel(type, part, vectors, tile);
-    PanelTile rest = tile;
+// Calls tile(rows, part) for a part that has a tile, until all rows are computed.
+template <typename Stored, typename Function>
+RL_INLINE void for_parts(int rows, int vectors, const PanelTile& whole, const Function& tile) {
+  int part = panel_rows<Stored>(rows);
+  if (part == rows) return tile(rows, whole);
+  PanelTile rest = whole;
+  for (;;) {
+    tile(part, rest);
+    rows -= part;
+    if (rows == 0) return;
     rest.rows += part;
     if (rest.totals) rest.totals += part * vectors * kWidth;
     move_down(rest, part);
-    return f16_panel(type, rows - part, vectors, rest);
+    part = panel_rows<Stored>(rows);
   }
+}
+
+static void panel(int rows, int vectors, const PanelTile& whole) {
+  for_parts<Float32>(rows, vectors, whole, [=](int part, const PanelTile& tile) {
+    if (vectors == 1) return panel_across<kNarrowRows, 1>(part, tile);
+    if (vectors == 2) return panel_across<kTileRows, 2>(part, tile);
+    if constexpr (kTileVectors >= 3) return panel_across<kTileRows, 3>(part, tile);
+  });
+}
+
+static void f16_panel(F16Type type, int rows, int vectors, const PanelTile& whole) {
   using Rows = std::make_integer_sequence<int, kTileRows>;
   for_f16(type, [&](auto stored) {
     using Stored = decltype(stored);
-    if (vectors == 1) return panel_of<Stored, 1, Fetching::None>(rows, tile, Rows{});
-    if (vectors == 2) return panel_of<Stored, 2, Fetching::None>(rows, tile, Rows{});
-    if constexpr (kTileVectors >= 3) return panel_of<Stored, 3, Fetching::None>(rows, tile, Rows{});
+    for_parts<Stored>(rows, vectors, whole, [=](int part, const PanelTile& tile) {
+      if (vectors == 1) return panel_of<Stored, 1, Fetching::None>(part, tile, Rows{});
+      if (vectors == 2) return panel_of<Stored, 2, Fetching::None>(part, tile, Rows{});
+      if constexpr (kTileVectors >= 3) return panel_of<Stored, 3, Fetching::None>(part, tile, Rows{});
+    });
   });
 }
 
@@ -85,22 +97,26 @@ static void line_tile(const LineTile& t) {
   store_tile<Rows, Vectors>(acc, t);
 }
 
+// Returns the row count of the first tile of `rows` rows; compare panel_rows().
+constexpr int line_rows(int rows) { return kIsCompact ? panel_rows<Float32>(rows) : rows_in_table<kTileRows>(rows); }
+
 template <int Vectors, int... I>
 static void line_of(int rows, const LineTile& tile, std::integer_sequence<int, I...>) {
-  static constexpr void (*by_rows[])(const LineTile&) = {&line_tile<rows_in_table<sizeof...(I)>(I + 1), Vectors, 0>...};
-  static constexpr void (*by_twos[])(const LineTile&) = {&line_tile < rows_in_table<sizeof...(I)>(I + 1), Vectors,
+  static constexpr void (*by_rows[])(const LineTile&) = {&line_tile<line_rows(I + 1), Vectors, 0>...};
+  static constexpr void (*by_twos[])(const LineTile&) = {&line_tile < line_rows(I + 1), Vectors,
                                                          kIsCompact ? 0 : 2 > ...};
   (tile.step == 2 ? by_twos : by_rows)[rows - 1](tile);
 }
 
 static void line(int rows, int vectors, const LineTile& tile) {
-  if (!has_tile<kTileRows>(rows)) {
-    line(kPartRows, vectors, tile);
+  const int part = line_rows(rows);
+  if (part < rows) {
+    line(part, vectors, tile);
     LineTile rest = tile;
-    rest.first += kPartRows * rest.step;
-    rest.c += kPartRows * rest.c_step;
-    if (rest.epilogue.residual) rest.epilogue.residual += kPartRows * rest.epilogue.residual_step;
-    return line(rows - kPartRows, vectors, rest);
+    rest.first += part * rest.step;
+    rest.c += part * rest.c_step;
+    if (rest.epilogue.residual) rest.epilogue.residual += part * rest.epilogue.residual_step;
+    return line(rows - part, vectors, rest);
   }
   using Rows = std::make_integer_sequence<int, kTileRows>;
   if (vectors == 1) return line_of<1>(rows, tile, Rows{});
@@ -192,9 +208,11 @@ RL_INLINE void row_of(const float* x, int64_t k, const typename Stored::Item* b,
     take(panels, std::integral_constant<int, kTileVectors>{}, panels() * kPanel);
   };
   while (columns >= 4 * kPanel) take_whole(std::integral_constant<int, 4>{});
-  if (columns >= 3 * kPanel) take_whole(std::integral_constant<int, 3>{});
-  if (columns >= 2 * kPanel) take_whole(std::integral_constant<int, 2>{});
-  if (columns >= kPanel) take_whole(std::integral_constant<int, 1>{});
+  if constexpr (!kIsCompact) {
+    if (columns >= 3 * kPanel) take_whole(std::integral_constant<int, 3>{});
+    if (columns >= 2 * kPanel) take_whole(std::integral_constant<int, 2>{});
+  }
+  while (columns >= kPanel) take_whole(std::integral_constant<int, 1>{});
   if (columns > 0) {
     constexpr std::integral_constant<int, 1> kOne;
     const int vectors = static_cast<int>((columns + kWidth - 1) / kWidth);
@@ -211,15 +229,15 @@ RL_INLINE void row_of(const float* x, int64_t k, const typename Stored::Item* b,
 
 static void row(const float* x, int64_t k, const float* b, const float* bias, float* c, int64_t columns, bool ends,
                 const Epilogue& epilogue) {
-  ends ? row_of<Float32, true>(x, k, b, bias, c, columns, epilogue)
-       : row_of<Float32, false>(x, k, b, bias, c, columns, epilogue);
+  ends && !kIsCompact ? row_of<Float32, true>(x, k, b, bias, c, columns, epilogue)
+                      : row_of<Float32, false>(x, k, b, bias, c, columns, epilogue);
 }
 
 static void f16_row(F16Type type, const float* x, int64_t k, const uint16_t* b, const float* bias, float* c,
                     int64_t columns, bool ends, const Epilogue& epilogue) {
   for_f16(type, [&](auto stored) {
-    ends ? row_of<decltype(stored), true>(x, k, b, bias, c, columns, epilogue)
-         : row_of<decltype(stored), false>(x, k, b, bias, c, columns, epilogue);
+    ends && !kIsCompact ? row_of<decltype(stored), true>(x, k, b, bias, c, columns, epilogue)
+                        : row_of<decltype(stored), false>(x, k, b, bias, c, columns, epilogue);
   });
 }
 

@@ -162,17 +162,12 @@ constexpr Fetching fetching_of(Fetching ahead, int rows) {
   return ahead == Fetching::Sparse && rows > kSparseRows ? Fetching::Dense : ahead;
 }
 
-// Returns the most rows, at most `rows`, of which there is a tile for weights of 16 bits. There are few of these tiles,
-// because each is a long function.
-constexpr int f16_rows(int rows) {
-  if (rows == kTileRows || rows <= 2) return rows;
-  return rows < 4 ? 2 : rows < 7 ? 4 : 7;
-}
-
-// Returns the row count of the tile at `rows` in a table.
+// Returns the row count of the first tile of `rows` rows. There are few tiles in compact code and for weights of 16
+// bits, because each tile is a long function. Other row counts are computed in several parts.
 template <typename Stored>
 constexpr int panel_rows(int rows) {
-  return std::is_same_v<Stored, Float32> ? rows : f16_rows(rows);
+  if (rows == kTileRows || rows <= 2 || (std::is_same_v<Stored, Float32> && !kIsCompact)) return rows;
+  return rows < 4 ? 2 : rows < 7 ? 4 : 7;
 }
 
 template <typename Stored, int Vectors, Fetching Ahead, int Step = Vectors * kWidth, int... I>

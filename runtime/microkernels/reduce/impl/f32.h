@@ -32,10 +32,12 @@ RL_INLINE void reduce_rows_with(const float* x, int64_t stride, int64_t rows, fl
 
 static void reduce_rows(BinaryOp op, const float* x, int64_t stride, int64_t rows, float* y, int64_t n) {
   if (op == BinaryOp::Add) return reduce_rows_with(x, stride, rows, y, n, [](Floats u, Floats v) { return u + v; });
-  if (op == BinaryOp::Maximum) {
-    return reduce_rows_with(x, stride, rows, y, n, [](Floats u, Floats v) { return maximum(u, v); });
+  if constexpr (is_selected("extremes")) {
+    if (op == BinaryOp::Maximum) {
+      return reduce_rows_with(x, stride, rows, y, n, [](Floats u, Floats v) { return maximum(u, v); });
+    }
+    reduce_rows_with(x, stride, rows, y, n, [](Floats u, Floats v) { return minimum(u, v); });
   }
-  reduce_rows_with(x, stride, rows, y, n, [](Floats u, Floats v) { return minimum(u, v); });
 }
 
 // Adds columns of rows of a table; the sums of Vectors * kWidth columns stay in registers.

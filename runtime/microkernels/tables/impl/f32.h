@@ -49,7 +49,7 @@ static constexpr F32Microkernels make_table(const char* name) {
   RL_SET(add_gathered_rows, add_gathered_rows);
   RL_SET(sum, sum_row);
   RL_SET(squared_deviations, squared_deviations);
-  RL_SET(extreme, extreme);
+  if (is_selected("extremes")) RL_SET(extreme, extreme);
   RL_SET(order_keys, order_keys);
   RL_SET(find_keys, find_keys);
   RL_SET(normalize_rows, normalize_rows);

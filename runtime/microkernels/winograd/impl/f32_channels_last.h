@@ -262,6 +262,7 @@ static constexpr WinogradTransforms winograd_transforms() {
 static constexpr F32PackedMicrokernels make_packed_table() {
   F32PackedMicrokernels t{};
   t.narrow_rows = kNarrowRows;
+  t.has_all_rows = !kIsCompact;
   RL_SET_PACKED(saturate, saturate);
   RL_SET_PACKED(panel, panel);
   RL_SET_PACKED(line, line);
@@ -284,7 +285,7 @@ static constexpr F32PackedMicrokernels make_packed_table() {
   if (is_selected("packed.winograd_apart")) {
     t.winograd_apart = {nullptr, &winograd_tile_input<WinogradApart>, &winograd_tile_output<WinogradApart>};
   }
-  RL_SET_PACKED(prologue, prologue);
+  if (is_selected("prologue")) RL_SET_PACKED(prologue, prologue);
   RL_SET_PACKED(apply, apply);
   RL_SET_PACKED(attention, attention);
   RL_SET_PACKED(attention_share, attention_share);
