@@ -9,7 +9,7 @@ import torch
 from torch.export import export
 
 from rushlight.compiler.edge import EdgeProgramManager, to_edge
-from rushlight.delegate import split
+from rushlight.delegate import part_program
 from rushlight.delegate.backend import BackendDetails, CompileSpec, PreprocessResult
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
 from rushlight.ir.errors import CompileError
@@ -93,7 +93,7 @@ def test_copies_of_constants_have_the_names_of_executorch(
     tagged: str, stands: bool, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The name has the number of the first user in the partition, if there are users outside of it."""
-    monkeypatch.setattr(split, "stands_for_executorch", lambda: stands)
+    monkeypatch.setattr(part_program, "stands_for_executorch", lambda: stands)
     tagger = Tagger({"p_weight", tagged})
     tagger.tags = {"part": DelegationSpec("Keeper", [])}
     program = manager().to_backend(tagger).exported_program()

@@ -97,9 +97,9 @@ class _PartProgram:
         }
 
     def add_placeholder(self, node: Node, spec: InputSpec) -> None:
-        """Adds a placeholder with the name and metadata of a node outside the partition."""
-        copy = self._graph.placeholder(node.name)
-        copy.name = node.name
+        """Adds a placeholder with the name of its specification and the metadata of a node."""
+        copy = self._graph.placeholder(spec.arg.name)
+        copy.name = spec.arg.name
         meta.copy_all(node, copy)
         self._copies[node] = copy
         self._inputs.append(spec)
