@@ -155,6 +155,11 @@ def test_usages_join() -> None:
             b"operators: {a: 1}\net_kernel_metadata: {a: {'v1/x;0': [d]}}",
             "operators.yaml: the kernel key 'v1/x;0'",
         ),
+        (
+            "operators.yaml",
+            b"operators: {a: 1}\net_kernel_metadata: {a: true}",
+            "operators.yaml: the kernel keys True",
+        ),
         ("operators.yaml", b"\xff\xfe\xff", "operators.yaml"),
     ],
 )

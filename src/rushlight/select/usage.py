@@ -276,6 +276,8 @@ def _usage_of_yaml(path: Path) -> Usage:
 
 def _dtypes_of_keys(keys: Any) -> Dtypes:
     """Returns the dtypes in keys such as `v1/6;0,1|6;0,1`: the dtype and the dim order of each tensor."""
+    if not isinstance(keys, list | dict | None):
+        raise ValueError(f"the kernel keys {keys!r} are neither a list nor a mapping")
     found: set[ScalarType] = set()
     for key in keys or ["default"]:
         match = re.fullmatch(r"v1/(.+)", str(key))
