@@ -211,6 +211,14 @@ def channel_scale(lowering: Lowering, node: Node) -> tuple[torch.Tensor, torch.T
     return scale.detach(), shift.detach()
 
 
+def _has_channels_of(tensor: Tensor, convolution: Convolution, channels: int) -> bool:
+    """Returns whether dimension 1 of a tensor is that of the outputs of the convolution that computes it.
+
+    It is another dimension if the tensor is a permuted view, or the result of a linear layer on sequences.
+    """
+    return convolution.weight.shape[0] % channels == 0 and same(tensor.strides[1], 1)
+
+
 def batch_norm(lowering: Lowering, node: Node) -> None:
     """Lowers a batch norm with constant statistics.
 
@@ -220,7 +228,12 @@ def batch_norm(lowering: Lowering, node: Node) -> None:
     source = node.args[0]
     scale, shift = channel_scale(lowering, node)
     found = lowering.convolution_of(source, node)
-    if found is not None and not found[1].clamps and found[1].residual is None:
+    if (
+        found is not None
+        and not found[1].clamps
+        and found[1].residual is None
+        and _has_channels_of(lowering.tensor(source), found[1], len(scale))
+    ):
         step, convolution = found
         convolution.scale(scale.float(), shift.float())
         assert isinstance(source, Node)
@@ -287,6 +300,9 @@ def _pool_before_convolution(lowering: Lowering, node: Node, window: Window) -> 
     if convolution.clamps or convolution.residual is not None:
         return False
     source, before = convolution.input, convolution.output
+    x = lowering.tensor(node.args[0])
+    if x.rank != 4 or not x.permute((0, 2, 3, 1)).has_layout_of(before):  # a permuted view of the result
+        return False
     pixels, means = source.sizes[1:3], lowering.sizes(node)[2:]
     # The mean of a window that is partly outside the image is over fewer pixels, or includes zeros.
     inside = all(
