@@ -38,6 +38,7 @@ ON_THE_BACKEND: dict[str, Callable[[torch.Tensor], torch.Tensor | Values]] = {
     "variance of all": lambda x: x.var() * x,
     "variance with a correction": lambda x: x.var((0, 3), correction=4).exp(),
     "large mean": lambda x: (x + 100).var(1, keepdim=True, unbiased=False) * x,
+    "large mean of all": lambda x: torch.var_mean(x + 100, (1, 2, 3))[0] + 1,
 }
 ON_KERNELS: dict[str, Callable[[torch.Tensor], torch.Tensor | Values]] = {
     "indices of maxima": lambda x: x.max(1)[1],
@@ -74,3 +75,11 @@ def test_not_finite_numbers_stay_where_they_are() -> None:
     program = rushlight.compile(model, (X,)).buffer
     for got, want in zip(run(program, (x,)), expected(model, (x,)), strict=True):
         torch.testing.assert_close(got, want, equal_nan=True, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dims", [(1,), (2, 3), (0, 1, 2, 3)])
+def test_equal_numbers_have_no_variance(dims: tuple[int, ...]) -> None:
+    x = torch.full((2, 3, 7, 5), 0.1)
+    model = Function(lambda x: (x.var(dims) * 2, torch.var_mean(x, dims)[0] * 2, x.std(dims, keepdim=True)))
+    for got in run(rushlight.compile(model, (x,)).buffer, (x,)):
+        assert not got.any()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 import torch
 from torch.fx import Node
@@ -98,20 +99,29 @@ def _reduced(lowering: Lowering, node: Node, x: Tensor, reduction: Reduction) ->
 def variance(lowering: Lowering, node: Node) -> None:
     """Lowers a variance, or a variance and a mean, over some dimensions, or all.
 
-    The mean is subtracted before the numbers are squared, so that a large mean causes no cancellation.
+    The first element is subtracted before the mean is computed, and the mean before the numbers are squared.
+    So a large mean causes no cancellation, and the variance of equal numbers is exactly 0.
     """
     x = lowering.tensor(node.args[0])
-    mean = _reduced(lowering, node, x, Reduction.MEAN)
+    first = _first_element(x, _axes(node, x.rank))
     chain = ChainBuilder(lowering, node, x.sizes)
-    difference = chain.add(BinaryFunction.SUB, chain.operand(x), chain.operand(mean))
+    chain.add(BinaryFunction.SUB, chain.operand(x), chain.operand(first))
+    chain.finish()
+    shifted = lowering.tensor(node)
+    shifted_mean = _reduced(lowering, node, shifted, Reduction.MEAN)
+    chain = ChainBuilder(lowering, node, x.sizes)
+    difference = chain.add(BinaryFunction.SUB, chain.operand(shifted), chain.operand(shifted_mean))
     chain.add(BinaryFunction.MUL, difference, difference)
     chain.finish()
     squares = _reduced(lowering, node, lowering.tensor(node), Reduction.SUM)
     chain = ChainBuilder(lowering, node, squares.sizes)
     chain.add(UnaryFunction.AFFINE, chain.operand(squares), p=1 / _divisor(node))
     chain.finish()
+    tensors = [lowering.tensor(node)]
+    if is_op(node, aten.var_mean.correction):
+        tensors.append(_reduced(lowering, node, x, Reduction.MEAN))
     results = []
-    for value, tensor in zip(tensors_of(node), (lowering.tensor(node), mean), strict=False):
+    for value, tensor in zip(tensors_of(node), tensors, strict=True):
         result = tensor.view(tuple(lowering.symbols.register(size) for size in value.shape))
         assert result is not None
         results.append(result)
@@ -119,6 +129,12 @@ def variance(lowering: Lowering, node: Node) -> None:
         lowering.set_tensors(node, results)
     else:
         lowering.set_tensor(node, results[0])
+
+
+def _first_element(tensor: Tensor, axes: Collection[int]) -> Tensor:
+    """Returns a view of the elements at index 0 of the dimensions `axes`, which have size 1 in it."""
+    sizes = tuple(1 if axis in axes else size for axis, size in enumerate(tensor.sizes))
+    return Tensor(tensor.storage, sizes, tensor.strides, tensor.offset)
 
 
 def _divisor(node: Node) -> float:
