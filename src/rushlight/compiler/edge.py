@@ -310,8 +310,7 @@ class EdgeProgramManager:
             chosen = {name: partitioner for name in self._edge_programs}
         if stands_for_executorch():
             for each in {id(each): each for each in chosen.values()}.values():
-                if (warn := getattr(each, "_warn_of_edge_program", None)) is not None:
-                    warn()
+                each.warn_of_decomposed_program()
         return self._lowered(chosen)
 
     def _lowered(self, chosen: Mapping[str, Partitioner]) -> EdgeProgramManager:

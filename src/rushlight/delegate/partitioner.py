@@ -105,3 +105,10 @@ class Partitioner(ABC):
             The program that the compiler decomposes. The default is the given program.
         """
         return exported_program
+
+    def warn_of_decomposed_program(self) -> None:
+        """Logs what is lost because `to_backend` partitions a decomposed program. The default logs nothing.
+
+        It is called only if Rushlight stands for ExecuTorch (`rushlight.compat.install_as_executorch`).
+        """
+        return

@@ -8,7 +8,7 @@ from torchao.quantization.pt2e.quantizer import QuantizationSpec
 
 from rushlight.backends.xnnpack import XnnpackPartitioner
 from rushlight.backends.xnnpack.nodes import SupportContext
-from rushlight.backends.xnnpack.quantized import is_packed_int4, stored_weight
+from rushlight.backends.xnnpack.quantized import is_packed_int4, supported_weight
 from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 from rushlight.exir import to_edge_transform_and_lower
 from rushlight.ir.quantization import QuantizedWeight, qd
@@ -36,7 +36,7 @@ def weight_of(module: torch.nn.Module) -> QuantizedWeight | None:
     program = torch.export.export(module, (torch.randn(3, 8),))
     facts = SupportContext(program)
     (node,) = (node for node in program.graph.nodes if "dequantize" in str(node.target))
-    return stored_weight(node, facts)
+    return supported_weight(node, facts)
 
 
 def test_groups_of_int4() -> None:

@@ -24,7 +24,7 @@ from rushlight.backends.xnnpack.nodes import (
     upper_dims,
 )
 from rushlight.backends.xnnpack.quantized import (
-    stored_weight,
+    supported_weight,
 )
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import argument
@@ -52,7 +52,7 @@ def _product(
     if constant is not None:
         weight, is_out_in = constant, not is_out_in
     in_id = builder.value(source)
-    stored = stored_weight(weight, builder.context)
+    stored = supported_weight(weight, builder.context)
     if stored is not None:
         if stored.group_size is not None and stored.group_size % GROUP_UNIT:
             where = f"{node.name} ({operation(node)}{_place(node)})"
@@ -153,7 +153,7 @@ def _weights_of(builder: GraphBuilder, node: Node, norm: Node | None) -> _Weight
     """
     weight_node, bias_node = node.args[1:3]
     assert isinstance(weight_node, Node)
-    quantized = stored_weight(weight_node, builder.context)
+    quantized = supported_weight(weight_node, builder.context)
     if quantized is not None:
         weight = builder.context.constant(quantized.source)
     else:

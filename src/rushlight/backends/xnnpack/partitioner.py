@@ -33,7 +33,7 @@ from rushlight.backends.xnnpack.quantized import (
     is_dynamic_part,
     quantize_params,
     requantizes,
-    stored_weight,
+    supported_weight,
     weight_nodes,
 )
 from rushlight.backends.xnnpack.support import PRESERVED_OPS, unsupported_reason, unsupported_shape
@@ -116,8 +116,8 @@ class XnnpackPartitioner(Partitioner):
         self._weights_as_arguments = bool(kwargs.get("force_non_static_weights_for_f32_linear", False))
         self.report = WhyNoPartitionReporter()
 
-    def _warn_of_edge_program(self) -> None:
-        """Logs that a program was decomposed before it is partitioned. ExecuTorch logs this too."""
+    def warn_of_decomposed_program(self) -> None:
+        """Logs that fewer operators are delegated, as ExecuTorch does."""
         _executorch_logger.warning(
             "DEPRECATION WARNING: to_edge() + to_backend() decomposes operators before XnnpackPartitioner "
             "sees them, so that it delegates fewer of them than with to_edge_transform_and_lower()"
@@ -283,7 +283,7 @@ class XnnpackPartitioner(Partitioner):
             return "its input and its result are quantized with different parameters"
         if operation(node) in WEIGHTED and not self._reads_dequantized_weight(node):
             weights = weight_nodes(argument(node, WEIGHTED[operation(node)][1]))
-            stored = stored_weight(weights[-1], context) if weights else None
+            stored = supported_weight(weights[-1], context) if weights else None
             if stored is not None and stored.axis is None and is_dynamic(node):
                 return "its input is quantized dynamically, so its weight needs a scale for each channel"
             if stored is not None:

@@ -82,7 +82,7 @@ def is_packed_int4(weight: QuantizedWeight) -> bool:
     return weight.axis is not None and (weight.quant_min, weight.quant_max) == (-8, 7)
 
 
-def stored_weight(node: object, context: SupportContext) -> QuantizedWeight | None:
+def supported_weight(node: object, context: SupportContext) -> QuantizedWeight | None:
     """Returns the quantized weight that a node dequantizes; None if XNNPACK does not support it.
 
     XNNPACK supports no zero points, and supports groups only in int4 weights. If a group is a whole row, its
@@ -266,7 +266,7 @@ def _weighted_op(node: Node, context: SupportContext) -> QuantizedOp | None:
     at = WEIGHTED[operation(node)]
     source, bias = argument(node, at[0]), None if at[2] is None else argument(node, at[2])
     weights = weight_nodes(argument(node, at[1]))
-    stored = stored_weight(weights[-1], context) if weights else None
+    stored = supported_weight(weights[-1], context) if weights else None
     if stored is None or (bias is not None and not context.is_constant(bias)):
         return None
     is_convolution = operation(node) is aten.convolution.default
