@@ -68,6 +68,12 @@ SEVERAL_STEPS: dict[str, Callable[[Tensor], Tensor]] = {
     "centered_by_others": lambda x: (
         centered(x, 1) / torch.sqrt(centered(x).pow(2).mean(-1, keepdim=True) + 1e-6)
     ),
+    "scaled_by_another": lambda x: (
+        centered(x) / torch.sqrt(centered(x.sin()).pow(2).mean(-1, keepdim=True) + 1e-6)
+    ),
+    "covariance": lambda x: (
+        centered(x) * torch.rsqrt((centered(x) * centered(x.sin())).mean(-1, keepdim=True) + 1.0)
+    ),
     "product": lambda x: centered(x) * torch.sqrt(centered(x).pow(2).mean(-1, keepdim=True) + 1e-6),
     "cubes": lambda x: x * torch.rsqrt(x.pow(3).abs().mean(-1, keepdim=True) + 1e-5),
 }

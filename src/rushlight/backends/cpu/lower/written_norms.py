@@ -249,7 +249,8 @@ class _Norm:
         return self._is_equal(square.args[1], root)
 
     def _is_equal(self, item: object, root: object) -> bool:
-        return item is root or (self.subtracts_mean and self._centered(item) is self.x)
+        x = self.x  # `_centered` replaces it
+        return item is root or (self.subtracts_mean and self._centered(item) is x)
 
     def lower(self, node: Node) -> bool:
         """Replaces the steps of the norm by one step. Returns False if other nodes read their results."""
