@@ -66,6 +66,11 @@ KEPT: dict[str, Any] = {
     "beyond_the_window": Padded(nn.Conv2d(16, 24, 3), (3, 0, 0, 3)),
     "read_twice": _twice(nn.Conv2d(16, 24, 3)),
     "channels": lambda x: F.conv2d(F.pad(x * 2, (1, 1, 1, 1, 0, 2)), torch.ones(4, 18, 3, 3)),
+    "cut": Padded(nn.Conv2d(16, 24, 3, padding=1), (-1, -1, -2, -1)),
+    "cut_and_padded": Padded(nn.Conv2d(16, 24, 3, padding=1), (-1, 1, 1, -2)),
+    "cut_concatenation": lambda x: F.conv2d(
+        F.pad(torch.cat([x * 2, x + 1], 1), (-1, -1, -1, -1)), torch.ones(4, 32, 3, 3)
+    ),
     "pooled": lambda x: F.max_pool2d(F.pad(x * 2, (0, 1, 0, 1)), 3, 2),
 }
 

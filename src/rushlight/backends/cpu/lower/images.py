@@ -164,8 +164,9 @@ def _unpadded(
 ) -> tuple[Tensor, tuple[int, int]] | None:
     """Fuses zero padding into the convolution that reads the padded image.
 
-    This is possible only if no other node reads the padded image. The copies that pad are then removed. The
-    padding at the bottom and the right follows from the size of the output.
+    This is possible only if no other node reads the padded image, and the padding removes no pixels. The
+    copies that pad are then removed. The padding at the bottom and the right follows from the size of the
+    output.
 
     Args:
         lowering: the steps emitted so far.
@@ -183,7 +184,9 @@ def _unpadded(
         return None
     pads: Any = source.args[1]  # before and after each dimension, the last dimension first
     rank = rank_of(source)
-    if not any(pads) or any(pads[2 * (rank - 2) :]) or not lowering.aliases.is_only_read_by(source, node):
+    if not any(pads) or min(pads) < 0 or any(pads[2 * (rank - 2) :]):
+        return None
+    if not lowering.aliases.is_only_read_by(source, node):
         return None
     left, right = (tuple(int(pads[i]) if i < len(pads) else 0 for i in places) for places in ((2, 0), (3, 1)))
     inside = all(
