@@ -69,6 +69,8 @@ NOT_ONE: dict[str, Callable[[Tensor, Tensor, Tensor, Tensor], Any]] = {
     "masks_scaled_by_heads": lambda q, k, v, m: torch.softmax((q @ k.mT + m) * SCALES, -1) @ v,
     "of_columns": lambda q, k, v, m: torch.softmax(q @ k.mT, -2) @ v,
     "transposed": lambda q, k, v, m: torch.softmax(q @ k.mT, -1).mT @ q,
+    "shares_for_several_values": lambda q, k, v, m: torch.softmax(q[0, 0] @ k[0, 0].mT, -1) @ v,
+    "heads_for_several_values": lambda q, k, v, m: torch.softmax(q[:1] @ k[:1].mT, -1) @ v,
 }
 INPUTS = tuple(torch.randn(shape) for shape in ((2, 3, 13, 8), (2, 3, 21, 8), (2, 3, 21, 9), (13, 21)))
 

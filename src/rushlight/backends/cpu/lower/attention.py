@@ -200,8 +200,12 @@ def decomposed_attention(lowering: Lowering, node: Node) -> bool:
     if reader is None or softmax is None or softmax.is_logarithm or not shares.is_contiguous():
         return False
     source: Tensor = softmax.input
+    sizes = lowering.sizes(node)
     if not same(source.sizes[-1], shares.sizes[-1]):
         return False
+    leading = ((1,) * (4 - len(sizes)) + sizes)[:3]
+    if not all(same(a, b) for a, b in zip(leading, shares.sizes, strict=False)):
+        return False  # the scores are broadcast to the values
     scores = _scores(lowering, reader, source, shares.sizes)
     if scores is None:
         return False
@@ -211,7 +215,7 @@ def decomposed_attention(lowering: Lowering, node: Node) -> bool:
     if any(lowering.aliases.is_written_between(t.storage, scores.product) for t in read):
         return False
     value = lowering.tensor(node.args[1])
-    value = as_rank_4(value.expand((*lowering.sizes(node)[:-2], *value.sizes[-2:])))
+    value = as_rank_4(value.expand((*sizes[:-2], *value.sizes[-2:])))
     query, key, value = (lowering.with_innermost(t, -1, node) for t in (query, key, value))
     query = _scaled(lowering, node, query, scores.head_scales)
     first, second = (*scores.masks, None, None)[:2]
