@@ -116,6 +116,26 @@ def test_other_terms_are_added() -> None:
         torch.testing.assert_close(result.exported_program.module()(x), net(x), rtol=1e-5, atol=1e-5)
 
 
+class Twice(nn.Module):
+    """conv(x) + y + conv(x) + y: the term y occurs twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 4, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x * 2
+        return ((self.a(x) + y) + self.b(x)) + y
+
+
+def test_a_term_that_occurs_twice_is_added_twice() -> None:
+    net, x = Twice(), torch.randn(1, 4, 5, 5)
+    result = apply_to_program(MergeBranchesPass(), edge_of(net, x))
+    assert calls(result.exported_program.graph_module).count("convolution.default") == 1
+    with torch.no_grad():
+        torch.testing.assert_close(result.exported_program.module()(x), net(x), rtol=1e-5, atol=1e-5)
+
+
 class Shared(nn.Module):
     def __init__(self) -> None:
         super().__init__()

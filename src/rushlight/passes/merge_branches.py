@@ -231,7 +231,11 @@ def _replace(
         conv = _merge(root, group, constants, evaluator, added)
         for branch in group:
             merged[branch.term] = conv
-    left = list(dict.fromkeys(merged.get(term, term) for term in terms))
+    left: list[Node] = []
+    for term in terms:
+        summand = merged.get(term, term)
+        if term not in merged or summand not in left:  # another summand may occur several times
+            left.append(summand)
     total = left[0]
     for term in left[1:]:
         total = insert_call(evaluator, root, root.target, (total, term))  # type: ignore[arg-type]
