@@ -152,3 +152,13 @@ def test_convolutions_with_relu_keep_nan() -> None:
         x = torch.randn(PICTURE)
         x[0, 1, 4, 4] = float("nan")
         assert_as_eager(function, (x,), torch.float32)
+
+
+@pytest.mark.parametrize("bounds", [(0.5, -0.5), (float("nan"), 1.0)])
+def test_bounds_that_are_no_range_are_left_to_a_kernel(bounds: tuple[float, float]) -> None:
+    module, inputs = _Function(lambda x: torch.abs(x).clamp(*bounds)), (with_specials(MATRIX),)
+    exported = torch.export.export(module, inputs)
+    edge = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
+    assert len(get_non_lowered_nodes(edge.exported_program().graph)) == 1
+    got = rushlight.load(bytes(edge.to_executorch().buffer))(*inputs)
+    torch.testing.assert_close(got, module(*inputs), equal_nan=True)

@@ -5,6 +5,7 @@ Each operator has a check, which returns the reason why a node is not supported;
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -81,6 +82,12 @@ def unsupported_shape(tensor: torch.Tensor) -> str | None:
 
 def _alpha_is_one(node: Node, context: SupportContext) -> str | None:
     return None if argument(node, 2, 1) == 1 else "alpha is not 1"
+
+
+def _clamp(node: Node, context: SupportContext) -> str | None:
+    low, high = argument(node, 1), argument(node, 2)
+    is_range = (-math.inf if low is None else low) <= (math.inf if high is None else high)
+    return None if is_range else f"the lower bound {low} is not at most the upper bound {high}"
 
 
 def _layout_kept(node: Node, context: SupportContext) -> str | None:
@@ -310,7 +317,7 @@ CHECKS: dict[object, Check | None] = {
     aten.bmm.default: None,
     aten.cat.default: _cat,
     aten.ceil.default: None,
-    aten.clamp.default: None,
+    aten.clamp.default: _clamp,
     aten.clone.default: _clone,
     aten.constant_pad_nd.default: _pad,
     aten.convolution.default: _convolution,
