@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "backends/xnnpack/f32_step.h"
-#include "microkernels/tables/f32.h"
+#include "microkernels/reduce/f32.h"
 
 namespace rushlight::xnnpack {
 namespace {
@@ -31,9 +31,8 @@ class MeanStep final : public ThreadedStep {
       share(
           context, channels_,
           [&](int64_t, int64_t begin, int64_t end) {
-            std::fill(to + begin, to + end, 0.0f);
-            microkernels::f32_microkernels().reduce_rows(microkernels::BinaryOp::Add, from + begin, channels_, pixels_,
-                                                         to + begin, end - begin);
+            microkernels::sum_rows(microkernels::f32_microkernels(), from + begin, channels_, pixels_, to + begin,
+                                   end - begin);
             for (int64_t c = begin; c < end; ++c) to[c] = bounded(to[c] / static_cast<float>(pixels_));
           },
           grain);

@@ -5,6 +5,7 @@
 
 #include "kernels/optimized/integer_type.h"
 #include "kernels/optimized/layout.h"
+#include "microkernels/reduce/f32.h"
 #include "microkernels/tables/f32.h"
 
 namespace rushlight::optimized {
@@ -12,8 +13,8 @@ namespace rushlight::optimized {
 namespace {
 
 constexpr int64_t kGrain = kReductionGrain;
-// With more rows, a sum needs more precision than float has.
-constexpr int64_t kMaxRows = 4096;
+// With more rows, a sum of columns in 16 bits needs more precision than float has.
+constexpr int64_t kMaxHalfRows = 4096;
 constexpr int64_t kChunk = 1024;
 // The sum of a whole tensor is a sum of terms; each term is the sum of this many elements.
 constexpr int64_t kTerm = 64 * 1024;
@@ -34,8 +35,12 @@ void reduce_columns(const microkernels::F32Microkernels& kernels, Reduction redu
   const microkernels::BinaryOp op = reduction == Reduction::Largest    ? microkernels::BinaryOp::Maximum
                                     : reduction == Reduction::Smallest ? microkernels::BinaryOp::Minimum
                                                                        : microkernels::BinaryOp::Add;
-  std::memcpy(out, x, static_cast<size_t>(columns) * sizeof(float));
-  kernels.reduce_rows(op, x + stride, stride, n - 1, out, columns);
+  if (op == microkernels::BinaryOp::Add) {
+    microkernels::sum_rows(kernels, x, stride, n, out, columns);
+  } else {
+    std::memcpy(out, x, static_cast<size_t>(columns) * sizeof(float));
+    kernels.reduce_rows(op, x + stride, stride, n - 1, out, columns);
+  }
   if (reduction == Reduction::Mean) {
     kernels.unary(microkernels::UnaryOp::Affine, out, out, columns, 1.0f / static_cast<float>(n), 0);
   }
@@ -133,13 +138,12 @@ bool reduce_dims(KernelRuntimeContext& context, Reduction reduction, const Tenso
     IntegerRange range;
     const bool is_bool = in.scalar_type() == ScalarType::Bool;
     if (out.scalar_type() != result || (!half && !is_bool && !integer_type_of(in.scalar_type(), &range))) return false;
-    if (half ? sums && f.inner > 1 && f.reduced > kMaxRows : reduction == Reduction::Mean) return false;
+    if (half ? sums && f.inner > 1 && f.reduced > kMaxHalfRows : reduction == Reduction::Mean) return false;
     if (!resize_out(context, out, reduced_shape(in, mask, keepdim).span())) return true;
     if (!is_row_major(out)) return false;
     return half ? reduce_f16(context, reduction, in, f, out) : reduce_integers(context, reduction, in, f, out);
   }
   if (!is_float(out)) return false;
-  if (f.inner > 1 && f.reduced > kMaxRows && reduction <= Reduction::Mean) return false;
   if (!resize_out(context, out, reduced_shape(in, mask, keepdim).span())) return true;
   if (!is_row_major(out)) return false;
   const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();

@@ -16,8 +16,9 @@ enum class BiasOf : uint8_t {
   Columns,  // bias[j] for column j
 };
 
-// c[i, j] = (c[i, j] if `accumulates`) + sum over l < k of a[i, l] * b[l, j] + bias. The terms are added in this order,
-// with ascending l. Each product is fused with the addition if the instruction set supports this.
+// c[i, j] = sum over l < k of a[i, l] * b[l, j] + (c[i, j] if `accumulates`) + bias. The sum consists of partial sums
+// of kTermsOfSum terms, and each is added to the ones before it. Terms are added with ascending l. Each product is
+// fused with the addition if the instruction set supports this.
 struct GemmTile {
   const float* a;  // [rows, k], row stride lda
   int64_t lda;
@@ -142,7 +143,7 @@ struct F32Microkernels {
   // c[i, j] += dot product of row a[i] and row b[j], which have k floats.
   void (*add_dots)(int64_t rows, int64_t columns, int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
                    float* c, int64_t ldc);
-  // c[j] += sum over l < k of x[l] * b[l, j], j < n.
+  // c[j] += sum over l < k of x[l] * b[l, j], j < n. Partial sums of kTermsOfSum terms are added to c.
   void (*add_scaled_rows)(int64_t k, const float* x, const float* b, int64_t ldb, int64_t n, float* c);
 
   // `scratch` has depthwise_scratch() floats. The caller sets them to zero once for all planes of one shape. The

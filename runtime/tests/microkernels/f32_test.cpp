@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "microkernels/gemm/f32.h"
+#include "microkernels/reduce/f32.h"
 #include "tests/microkernels/f32_fixture.h"
 
 namespace rushlight::microkernels {
@@ -37,7 +38,7 @@ TEST_P(F32Test, GemmOfEveryShapeAndStart) {
       for (int start = 0; start < 6; ++start) {
         const BiasOf bias_of = std::array{BiasOf::None, BiasOf::Rows, BiasOf::Columns}[static_cast<size_t>(start % 3)];
         const bool accumulates = start >= 3;
-        const int64_t k = 19, lda = 23, width = vectors * kernels.width, ldc = width + 5;
+        const int64_t k = rows == 2 ? 600 : 19, lda = k + 4, width = vectors * kernels.width, ldc = width + 5;
         const auto a = numbers(rows * lda), b = numbers(k * width), bias = numbers(width + rows);
         auto c = numbers(rows * ldc);
         const auto before = c;
@@ -56,7 +57,7 @@ TEST_P(F32Test, GemmOfEveryShapeAndStart) {
               if (bias_of == BiasOf::Columns) want += bias[j];
               for (int64_t l = 0; l < k; ++l) want += static_cast<double>(a[i * lda + l]) * b[l * width + j];
             }
-            ASSERT_NEAR(c[i * ldc + j], want, 1e-5) << rows << "x" << vectors << " at " << i << ", " << j;
+            ASSERT_NEAR(c[i * ldc + j], want, 3e-5) << rows << "x" << vectors << " at " << i << ", " << j;
           }
         }
       }
@@ -388,6 +389,28 @@ TEST_P(F32Test, RowsAreReducedToOne) {
         }
         EXPECT_EQ(y[static_cast<size_t>(n)], 0.5f);
       }
+    }
+  }
+}
+
+// The rounding error of a long sum of positive numbers is that of a partial sum.
+TEST_P(F32Test, LongSumsOfRowsArePrecise) {
+  constexpr int64_t kStride = 600;
+  for (const int64_t rows : {0, 1, 256, 257, 5000}) {
+    auto x = numbers(rows * kStride);
+    for (float& value : x) value = std::abs(value);
+    for (const int64_t n : {1, 37, 530}) {
+      std::vector<float> sums(static_cast<size_t>(n) + 1, 0.5f), products(static_cast<size_t>(n));
+      sum_rows(kernels, x.data(), kStride, rows, sums.data(), n);
+      const std::vector<float> ones(static_cast<size_t>(rows), 1.0f);
+      kernels.add_scaled_rows(rows, ones.data(), x.data(), kStride, n, products.data());
+      for (int64_t j = 0; j < n; ++j) {
+        double want = 0;
+        for (int64_t i = 0; i < rows; ++i) want += static_cast<double>(x[static_cast<size_t>(i * kStride + j)]);
+        ASSERT_NEAR(sums[static_cast<size_t>(j)], want, 5e-7 * want) << rows << " rows";
+        ASSERT_NEAR(products[static_cast<size_t>(j)], want, 2e-6 * want) << rows << " rows";
+      }
+      EXPECT_EQ(sums[static_cast<size_t>(n)], 0.5f);
     }
   }
 }

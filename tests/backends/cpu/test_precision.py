@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 
 import pytest
 import torch
-from tests.backends.cpu.support import Inputs, lower, run
+from tests.backends.cpu.support import Function, Inputs, lower, run
 from torch import nn
+from torch.nn import functional as F
 
 import rushlight
 from rushlight.backends.cpu.partitioner import CpuPartitioner
@@ -100,3 +102,44 @@ def test_a_large_bias_does_not_round_the_products(name: str, partitioner: str) -
     program = rushlight.compile(layer, inputs, partitioner=PARTITIONERS[partitioner])
     (got,) = run(program.buffer, inputs)
     assert error_of(got, want) <= 4 * error_of(layer(*inputs), want)
+
+
+# Sums of positive numbers, whose rounding errors do not cancel.
+LONG_SUMS: dict[str, tuple[Callable[..., torch.Tensor], tuple[tuple[int, ...], ...]]] = {
+    "product": (torch.matmul, ((40, 5000), (5000, 48))),
+    "transposed product": (lambda a, b: a @ b.mT, ((2, 40, 5000), (2, 48, 5000))),
+    "product of one row": (torch.matmul, ((2, 1, 5000), (2, 5000, 64))),
+    "convolution with computed weights": (
+        lambda x, w: F.conv2d(x, w * 2),
+        ((1, 1024, 9, 9), (16, 1024, 2, 2)),
+    ),
+    "attention": (F.scaled_dot_product_attention, ((1, 2, 20, 32), (1, 2, 5000, 32), (1, 2, 5000, 32))),
+    "attention of one query": (
+        F.scaled_dot_product_attention,
+        ((1, 2, 1, 32), (1, 2, 5000, 32), (1, 2, 5000, 32)),
+    ),
+    "mean of pixels": (
+        lambda x: (x.to(memory_format=torch.channels_last) * 2).mean((2, 3)),
+        ((1, 6, 150, 150),),
+    ),
+    "sum of rows": (lambda x: (x + 1).sum(0), ((30000, 5),)),
+    "sum of two dimensions": (lambda x: (x + 1).sum((0, 2)), ((150, 4, 200, 3),)),
+    "variance": (lambda x: (x + 1).var((0, 2, 3)), ((4, 6, 70, 70),)),
+}
+PATHS: dict[str, list[Partitioner]] = {
+    "CpuBackend": [CpuPartitioner()],
+    "XnnpackBackend": [XnnpackPartitioner()],
+    "kernels": [],
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("name", LONG_SUMS)
+def test_long_sums_are_precise_on_every_path(name: str, path: str) -> None:
+    torch.manual_seed(0)
+    function, shapes = LONG_SUMS[name]
+    inputs = tuple(torch.rand(shape) for shape in shapes)
+    want = function(*(item.double() for item in inputs))
+    program = rushlight.compile(Function(function), inputs, partitioner=PATHS[path]).buffer
+    (got,) = run(program, inputs)
+    assert error_of(got, want) <= max(4 * error_of(function(*inputs), want), 5e-7)

@@ -5,6 +5,7 @@
 
 #include "backends/cpu/image.h"
 #include "backends/cpu/step.h"
+#include "microkernels/reduce/f32.h"
 
 namespace rushlight::cpu {
 
@@ -39,9 +40,10 @@ class ReduceStep final : public Step {
     RL_REQUIRE(in_->sizes[in_->rank - 1] == columns_ &&
                    (columns_ <= 1 || (in_->strides[in_->rank - 1] == 1 && out_->strides[kept_] == 1)),
                InvalidProgram, "the shapes or strides of the operands of a reduction do not match");
-    count_ = 1;
-    for (int i = kept_; i < kept_ + reduced_; ++i) count_ *= in_->sizes[i];
-    is_even_ = in_->is_uniform(kept_, kept_ + reduced_, &step_);
+    first_of_run_ = kept_;
+    while (!in_->is_uniform(first_of_run_, kept_ + reduced_, &step_)) ++first_of_run_;
+    runs_ = run_ = 1;
+    for (int i = kept_; i < kept_ + reduced_; ++i) (i < first_of_run_ ? runs_ : run_) *= in_->sizes[i];
     return Error::Ok;
   }
 
@@ -58,7 +60,7 @@ class ReduceStep final : public Step {
   }
 
   const char* name() const override { return "reduction"; }
-  int64_t work() const override { return rows_ * count_ * columns_; }
+  int64_t work() const override { return rows_ * runs_ * run_ * columns_; }
 
  private:
   static int64_t offset(const View& view, int begin, int end, int64_t index) {
@@ -70,48 +72,69 @@ class ReduceStep final : public Step {
     return at;
   }
 
+  bool is_sum() const { return reduction_ == Reduction::SUM || reduction_ == Reduction::MEAN; }
+
+  // Computes columns [begin, end) of a row of the result.
   void row(int64_t index, int64_t begin, int64_t end) const {
-    const int64_t n = end - begin;
-    if (n == 0) return;
     const float* from = in_->floats() + offset(*in_, 0, kept_, index) + begin;
     float* to = out_->floats() + offset(*out_, 0, kept_, index) + begin;
-    const bool is_sum = reduction_ == Reduction::SUM || reduction_ == Reduction::MEAN;
-    if (count_ == 0) {
+    const int64_t n = end - begin, count = runs_ * run_;
+    if (n == 0) return;
+    if (count == 0) {
       std::fill_n(to, n, reduction_ == Reduction::SUM ? 0.0f : std::numeric_limits<float>::quiet_NaN());
-      return;
-    }
-    if (columns_ == 1 && is_even_ && (step_ == 1 || count_ == 1)) {
-      if (!is_sum) {
-        *to = kernels_->extreme(reduction_ == Reduction::MAXIMUM, from, count_);
-        return;
-      }
-      const double sum = kernels_->sum(from, count_);
-      *to = static_cast<float>(reduction_ == Reduction::MEAN ? sum / static_cast<double>(count_) : sum);
-      return;
-    }
-    const microkernels::BinaryOp op = is_sum                             ? microkernels::BinaryOp::Add
-                                      : reduction_ == Reduction::MAXIMUM ? microkernels::BinaryOp::Maximum
-                                                                         : microkernels::BinaryOp::Minimum;
-    std::copy_n(from, n, to);
-    if (is_even_) {
-      kernels_->reduce_rows(op, from + step_, step_, count_ - 1, to, n);
+    } else if (columns_ == 1 && (step_ == 1 || run_ == 1) && (is_sum() || runs_ == 1)) {
+      reduce_contiguous(from, to);
     } else {
-      for (int64_t i = 1; i < count_; ++i) {
-        kernels_->reduce_rows(op, from + offset(*in_, kept_, kept_ + reduced_, i), 0, 1, to, n);
+      for (int64_t j = 0; j < n; j += kColumns) reduce_columns(from + j, to + j, std::min(kColumns, n - j));
+      if (reduction_ == Reduction::MEAN) {
+        kernels_->unary(microkernels::UnaryOp::Affine, to, to, n, 1.0f / static_cast<float>(count), 0.0f);
       }
-    }
-    if (reduction_ == Reduction::MEAN) {
-      kernels_->unary(microkernels::UnaryOp::Affine, to, to, n, 1.0f / static_cast<float>(count_), 0.0f);
     }
   }
+
+  const float* run_at(const float* from, int64_t run) const { return from + offset(*in_, kept_, first_of_run_, run); }
+
+  void reduce_contiguous(const float* from, float* to) const {
+    if (!is_sum()) {
+      *to = kernels_->extreme(reduction_ == Reduction::MAXIMUM, from, run_);
+      return;
+    }
+    double sum = 0;
+    for (int64_t i = 0; i < runs_; ++i) sum += kernels_->sum(run_at(from, i), run_);
+    *to = static_cast<float>(reduction_ == Reduction::MEAN ? sum / static_cast<double>(runs_ * run_) : sum);
+  }
+
+  // Reduces n <= kColumns columns. A mean is not yet divided.
+  void reduce_columns(const float* from, float* to, int64_t n) const {
+    const microkernels::BinaryOp op = is_sum()                           ? microkernels::BinaryOp::Add
+                                      : reduction_ == Reduction::MAXIMUM ? microkernels::BinaryOp::Maximum
+                                                                         : microkernels::BinaryOp::Minimum;
+    float of_run[kColumns];
+    for (int64_t i = 0; i < runs_; ++i) {
+      const float* const x = run_at(from, i);
+      float* const result = i == 0 ? to : of_run;
+      if (is_sum()) {
+        microkernels::sum_rows(*kernels_, x, step_, run_, result, n);
+      } else {
+        std::copy_n(x, n, result);
+        kernels_->reduce_rows(op, x + step_, step_, run_ - 1, result, n);
+      }
+      if (i > 0) kernels_->reduce_rows(op, of_run, 0, 1, to, n);
+    }
+  }
+
+  static constexpr int64_t kColumns = 512;
 
   Reduction reduction_ = Reduction::SUM;
   int kept_ = 0, reduced_ = 0;
   const microkernels::F32Microkernels* kernels_ = nullptr;
   const View* in_ = nullptr;
   const View* out_ = nullptr;
-  int64_t rows_ = 0, columns_ = 0, count_ = 0, step_ = 0;
-  bool is_even_ = false;
+  int64_t rows_ = 0, columns_ = 0;
+  // The reduced elements are `runs_` runs of `run_` elements, which are `step_` floats apart. Dimension first_of_run_
+  // is the first of a run.
+  int64_t runs_ = 0, run_ = 0, step_ = 0;
+  int first_of_run_ = 0;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
+// c = (a * b) * factors. The sums consist of partial sums of kTermsOfSum terms.
 struct AttentionGemm {
   const float* a;
   int64_t a_step, k;
@@ -22,32 +23,41 @@ struct AttentionGemm {
 
 template <int Rows, int Vectors>
 static void attention_gemm(const AttentionGemm& gemm) {
-  Floats acc[Rows][Vectors];
-  RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Floats{};
   const float* a[Rows];
   RL_UNROLL for (int i = 0; i < Rows; ++i) a[i] = gemm.a + i * gemm.a_step;
   const float* b = gemm.b;
-  const auto add_term = [&](int64_t k) {
-    Floats row[Vectors];
-    RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = load(b + j * kWidth);
+  int64_t begin = 0, end = 0;
+  do {
+    Floats acc[Rows][Vectors];
+    RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Floats{};
+    const auto add_term = [&](int64_t k) {
+      Floats row[Vectors];
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = load(b + j * kWidth);
+      RL_UNROLL for (int i = 0; i < Rows; ++i) {
+        const Floats x = splat(a[i][k]);
+        RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = add_product(acc[i][j], x, row[j]);
+      }
+      b += Vectors * kWidth;
+    };
+    end = gemm.k - begin > kTermsOfSum ? begin + kTermsOfSum : gemm.k;
+    constexpr int kTogether = Rows * Vectors > 16 ? 2 : 4;
+    int64_t k = begin;
+    for (; k + kTogether <= end; k += kTogether) RL_UNROLL for (int i = 0; i < kTogether; ++i) add_term(k + i);
+    for (; k < end; ++k) add_term(k);
     RL_UNROLL for (int i = 0; i < Rows; ++i) {
-      const Floats x = splat(a[i][k]);
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = add_product(acc[i][j], x, row[j]);
+      const Floats factor = splat(gemm.factors && end == gemm.k ? gemm.factors[i] : 1.0f);
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+        float* const to = gemm.c + i * gemm.c_step + j * kWidth;
+        const int64_t left = gemm.columns - j * kWidth;
+        if (left >= kWidth) {
+          store(to, (begin > 0 ? load(to) + acc[i][j] : acc[i][j]) * factor);
+        } else if (left > 0) {
+          store_few(to, (begin > 0 ? load_few(to, left) + acc[i][j] : acc[i][j]) * factor, left);
+        }
+      }
     }
-    b += Vectors * kWidth;
-  };
-  constexpr int kTogether = Rows * Vectors > 16 ? 2 : 4;
-  int64_t k = 0;
-  for (; k + kTogether <= gemm.k; k += kTogether) RL_UNROLL for (int i = 0; i < kTogether; ++i) add_term(k + i);
-  for (; k < gemm.k; ++k) add_term(k);
-  RL_UNROLL for (int i = 0; i < Rows; ++i) {
-    const Floats factor = splat(gemm.factors ? gemm.factors[i] : 1.0f);
-    RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-      float* const to = gemm.c + i * gemm.c_step + j * kWidth;
-      const int64_t left = gemm.columns - j * kWidth;
-      left >= kWidth ? store(to, acc[i][j] * factor) : (left > 0 ? store_few(to, acc[i][j] * factor, left) : void());
-    }
-  }
+    begin = end;
+  } while (begin < gemm.k);
 }
 
 template <int Vectors, int... I>

@@ -3,6 +3,7 @@
 
 #include "microkernels/simd/vec.h"
 #include "microkernels/tables/f32.h"
+#include "microkernels/tables/f32_packed.h"
 
 namespace rushlight::microkernels::RL_ISA {
 
@@ -132,7 +133,8 @@ static void add_all_rows(int64_t k, const float* x, const float* b, int64_t ldb,
   RL_UNROLL for (int j = 0; j < Vectors; ++j) store(c + j * kWidth, value[j]);
 }
 
-static void add_scaled_rows(int64_t k, const float* x, const float* b, int64_t ldb, int64_t n, float* c) {
+// As add_scaled_rows(), without partial sums.
+static void add_few_scaled_rows(int64_t k, const float* x, const float* b, int64_t ldb, int64_t n, float* c) {
   if (n == 4 * kWidth) return add_all_rows<4>(k, x, b, ldb, c);
   if (n == 8 * kWidth) return add_all_rows<8>(k, x, b, ldb, c);
   if (n == 16 * kWidth) {
@@ -147,6 +149,20 @@ static void add_scaled_rows(int64_t k, const float* x, const float* b, int64_t l
   int64_t l = 0;
   for (; l + 8 <= k; l += 8) add_rows<8>(x + l, b + l * ldb, ldb, n, c);
   for (; l < k; ++l) add_rows<1>(x + l, b + l * ldb, ldb, n, c);
+}
+
+static void add_scaled_rows(int64_t k, const float* x, const float* b, int64_t ldb, int64_t n, float* c) {
+  if (k <= kTermsOfSum) return add_few_scaled_rows(k, x, b, ldb, n, c);
+  constexpr int64_t kColumns = 512;
+  for (int64_t j = 0; j < n; j += kColumns) {
+    const int64_t columns = n - j < kColumns ? n - j : kColumns;
+    for (int64_t l = 0; l < k; l += kTermsOfSum) {
+      float sums[kColumns] = {};
+      add_few_scaled_rows(k - l < kTermsOfSum ? k - l : kTermsOfSum, x + l, b + l * ldb + j, ldb, columns, sums);
+      const float one = 1;
+      add_rows<1>(&one, sums, 0, columns, c + j);
+    }
+  }
 }
 
 }  // namespace rushlight::microkernels::RL_ISA
