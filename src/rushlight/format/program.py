@@ -339,6 +339,11 @@ class Operator:
     name: str
     overload: str
 
+    @property
+    def full_name(self) -> str:
+        """The name with the overload, such as "aten::add.out"."""
+        return f"{self.name}.{self.overload}" if self.overload else self.name
+
 
 @dataclass
 class NonConstBufferDevice:

@@ -136,9 +136,7 @@ def _chain(plan: ExecutionPlan, chain: Chain) -> Iterator[str]:
 def _instruction(plan: ExecutionPlan, instruction: Instruction) -> str:
     call = instruction.instr_args
     if isinstance(call, KernelCall):
-        operator = plan.operators[call.op_index]
-        name = f"{operator.name}.{operator.overload}" if operator.overload else operator.name
-        return f"{name}({_values(call.args)})"
+        return f"{plan.operators[call.op_index].full_name}({_values(call.args)})"
     if isinstance(call, DelegateCall):
         return (
             f"delegate {call.delegate_index} {plan.delegates[call.delegate_index].id}({_values(call.args)})"

@@ -184,9 +184,7 @@ def _instruction_text(plan: Any, instruction: Any, show_meminfo: bool, mark_dyna
 
     kind = type(instruction).__name__
     if kind == "KernelCall":
-        operator = plan.operators[instruction.op_index]
-        name = f"{operator.name}.{operator.overload}" if operator.overload else operator.name
-        return f"CALL {name}({values(instruction.args)})"
+        return f"CALL {plan.operators[instruction.op_index].full_name}({values(instruction.args)})"
     if kind == "DelegateCall":
         return f"DELEGATE {plan.delegates[instruction.delegate_index].id}({values(instruction.args)})"
     if kind == "JumpFalseCall":

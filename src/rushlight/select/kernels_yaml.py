@@ -510,7 +510,7 @@ def _aten_type(cpp_type: str) -> str:
     return re.sub(r"\boptional<", "std::optional<", text)
 
 
-def _write(path: Path, text: str) -> None:
+def write_if_changed(path: Path, text: str) -> None:
     """Writes a file if its content changes. An unchanged file keeps its time, so that nothing is rebuilt."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -562,7 +562,7 @@ def _select(options: argparse.Namespace) -> None:
     if options.ops_schema_yaml:
         listed = read_kernels(None, options.ops_schema_yaml).kernels
         usage |= Usage(dict.fromkeys(listed))
-    _write(options.out, selected_yaml(usage))
+    write_if_changed(options.out, selected_yaml(usage))
 
 
 def _bind(options: argparse.Namespace) -> None:
@@ -571,14 +571,14 @@ def _bind(options: argparse.Namespace) -> None:
     names = selected_names(index, usage)
     if not names:
         raise ValueError(f"library {options.library} has no operators")
-    _write(options.out / "NativeFunctions.h", declarations(index, names))
+    write_if_changed(options.out / "NativeFunctions.h", declarations(index, names))
     if options.command == "torch":
         omitted = without_default_kernel(index, names)
         if omitted:
             print(f"left out, without a kernel for all dtypes: {', '.join(omitted)}", file=sys.stderr)
-        _write(options.out / "register_torch.cpp", torch_library(index, names))
+        write_if_changed(options.out / "register_torch.cpp", torch_library(index, names))
     else:
-        _write(
+        write_if_changed(
             options.out / "register_kernels.cpp", registration(index, names, options.tables, options.library)
         )
 

@@ -178,9 +178,8 @@ def usage_of_program(data: bytes, name: str = "the program") -> Usage:
         for instruction in (i for chain in plan.chains for i in chain.instructions):
             call = instruction.instr_args
             if isinstance(call, KernelCall):
-                operator = plan.operators[call.op_index]
-                full = f"{operator.name}.{operator.overload}" if operator.overload else operator.name
-                usage |= Usage({full: frozenset(_tensor_dtypes(plan, call.args))})
+                operator = plan.operators[call.op_index].full_name
+                usage |= Usage({operator: frozenset(_tensor_dtypes(plan, call.args))})
             elif isinstance(call, DelegateCall):
                 usage |= _usage_of_delegate(file, plan, call.delegate_index, name)
     return usage

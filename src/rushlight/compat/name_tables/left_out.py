@@ -37,8 +37,8 @@ LEFT_OUT: dict[str, str] = {
     "executorch.exir.dialects.edge.spec": "a generator of ExecuTorch's tables of dtypes",
     "executorch.exir.verification.interpreter": "an interpreter that needs an extension of ExecuTorch's "
     "tests; executorch.extension.pybindings.aten_lib runs programs with torch's kernels",
-    "executorch.codegen": "a generator of C++ sources for ExecuTorch's build; `rushlight select` makes "
-    "builds with selected operators",
+    "executorch.codegen": "a part of the generator of C++ sources for ExecuTorch's build; the CMake "
+    "functions generate_bindings_for_kernels and gen_operators_lib generate sources for Rushlight",
     "executorch.examples": "a folder of ExecuTorch's examples; add the folder that contains it to the "
     "`__path__` of `executorch`",
     "executorch.extension.llm.cache": "an experimental operator whose caches lie outside of the program, "

@@ -38,6 +38,9 @@ _LLM_QUANT = (
     f"{_LLM_EXPORT}.weight_quantization",
 )
 
+_LISTS = "rushlight.compat.codegen.operator_lists"
+_HEADERS = "rushlight.compat.codegen.selection_headers"
+
 _LLM_OPS = Names(
     effects=(
         "rushlight.ir.llm_ops",
@@ -54,6 +57,42 @@ _IMAGE_OPS = Names(
 )
 
 MODULES: dict[str, Names] = {
+    "executorch.codegen": Names(),
+    "executorch.codegen.tools": Names(),
+    "executorch.codegen.tools.gen_all_oplist": Names((_LISTS,), {"main": f"{_LISTS}:gen_all_oplist_main"}),
+    "executorch.codegen.tools.gen_max_kernel_num": Names(
+        (_HEADERS,),
+        {
+            "_count_prim_ops": f"{_HEADERS}:count_prim_ops",
+            "_count_yaml_kernels": f"{_HEADERS}:count_yaml_kernels",
+            "main": f"{_HEADERS}:gen_max_kernel_num_main",
+        },
+    ),
+    "executorch.codegen.tools.gen_oplist": Names(
+        (_LISTS,),
+        {
+            "_dump_yaml": f"{_LISTS}:dump_yaml",
+            "_get_et_kernel_metadata_from_ops_yaml": f"{_LISTS}:get_et_kernel_metadata_from_ops_yaml",
+            "_get_kernel_metadata_for_model": f"{_LISTS}:get_kernel_metadata_for_model",
+            "_get_operators": f"{_LISTS}:get_operators",
+            "main": f"{_LISTS}:gen_oplist_main",
+        },
+    ),
+    "executorch.codegen.tools.gen_selected_op_variants": Names(
+        (_HEADERS,), {"main": f"{_HEADERS}:write_selected_op_variants_main"}
+    ),
+    "executorch.codegen.tools.gen_selected_prim_ops": Names(
+        (_HEADERS,), {"main": f"{_HEADERS}:write_selected_prim_ops_main"}
+    ),
+    "executorch.codegen.tools.selective_build": Names(
+        names={
+            "_IOMetaData": f"{_LISTS}:IOMetaData",
+            "_Program": "rushlight.format.program:Program",
+            "_get_io_metadata_for_program_operators": f"{_LISTS}:io_metadata",
+            "_get_program_from_buffer": f"{_LISTS}:program_from_buffer",
+            "_get_program_operators": f"{_LISTS}:program_operators",
+        }
+    ),
     "executorch.extension.flat_tensor": Names(),
     "executorch.extension.flat_tensor.serialize": Names((SERIALIZE,)),
     "executorch.extension.flat_tensor.serialize.serialize": Names(

@@ -261,8 +261,7 @@ class Method:
         """Returns the kind and the name of an instruction."""
         match call:
             case p.KernelCall():
-                op = self._plan.operators[call.op_index]
-                return "kernel", f"{op.name}.{op.overload}" if op.overload else op.name
+                return "kernel", self._plan.operators[call.op_index].full_name
             case p.DelegateCall():
                 return "delegate", self._plan.delegates[call.delegate_index].id
             case p.MoveCall():
