@@ -85,7 +85,7 @@ def test_data_move_to_files_of_limited_size() -> None:
         (0, "p", "must be a positive integer"),
         (True, "p", "positive"),
         (6, "", "empty"),
-        (3, "p", "'a' has 4 bytes"),
+        (3, "p", "'a' has 4 bytes, which exceeds external data shard cap"),
     ],
 )
 def test_limits_that_cannot_be_met(size: int, prefix: str, message: str) -> None:
@@ -122,5 +122,5 @@ def test_a_file_with_other_data() -> None:
     (tag,) = store.external_data
     other = store_of("a")
     other.add_named_data("x", b"other", external_tag=tag)
-    with pytest.raises(ValueError, match=f"the file '{tag}' has other data already"):
+    with pytest.raises(ValueError, match=f"external data tag collision: the file '{tag}' has other data"):
         other.externalize_pte_data(6, "part")

@@ -173,7 +173,7 @@ class NamedDataStore:
         if isinstance(max_data_bytes, bool) or not isinstance(max_data_bytes, int) or max_data_bytes < 1:
             raise ValueError(f"max_data_bytes is {max_data_bytes!r}; it must be a positive integer")
         if not tag_prefix:
-            raise ValueError("tag_prefix is empty; give a prefix for the names of the files")
+            raise ValueError("tag_prefix must be nonempty: the names of the files start with it")
         groups: dict[int, list[str]] = {}
         for key in sorted(self.pte_data):
             groups.setdefault(self.pte_data[key].buffer_index, []).append(key)
@@ -183,7 +183,8 @@ class NamedDataStore:
             size = len(self.buffers[index])
             if size > max_data_bytes:
                 raise ValueError(
-                    f"{keys[0]!r} has {size} bytes, but max_data_bytes allows only {max_data_bytes} in a file"
+                    f"{keys[0]!r} has {size} bytes, which exceeds external data shard cap "
+                    f"(max_data_bytes={max_data_bytes})"
                 )
             if not files or size > remaining:
                 files.append([])
@@ -195,7 +196,7 @@ class NamedDataStore:
             tag = f"{tag_prefix}_{hashlib.sha256(chr(0).join(sorted(file)).encode()).hexdigest()}"
             entries = {key: self.pte_data[key] for key in sorted(file)}
             if external.setdefault(tag, entries) != entries:
-                raise ValueError(f"the file {tag!r} has other data already")
+                raise ValueError(f"external data tag collision: the file {tag!r} has other data already")
         self.external_data, self.pte_data = external, {}
 
     def get_named_data_store_output(self) -> NamedDataStoreOutput:
