@@ -41,9 +41,6 @@ LEFT_OUT: dict[str, str] = {
     "functions generate_bindings_for_kernels and gen_operators_lib generate sources for Rushlight",
     "executorch.examples": "a folder of ExecuTorch's examples; add the folder that contains it to the "
     "`__path__` of `executorch`",
-    "executorch.extension.llm.cache": "an experimental operator whose caches lie outside of the program, "
-    "which no backend of Rushlight runs; llama::update_cache and llama::custom_sdpa work on caches of the "
-    "program",
     "executorch.extension.llm.custom_ops.model_sharding": "a division of models for Qualcomm's backend",
     "executorch.extension.llm.custom_ops.op_fallback": "an operator for the division of models for "
     "Qualcomm's backend",
@@ -54,10 +51,8 @@ LEFT_OUT: dict[str, str] = {
         "extension.llm.export.quantize and quantize_model of extension.llm.export.quant quantize models"
         for name in ("gguf", "mx", "nvfp4")
     },
-    "executorch.extension.llm": "a part of the tokenizers or export tools of language models; the runner "
-    "(extension.llm.runner), the operators (extension.llm.custom_ops) and builder, config, export_passes, "
-    "int4, load, partitioner_lib, quant, quantize and quantizer_lib of extension.llm.export exist, and "
-    "torch.export exports models",
+    "executorch.extension.llm": "a part of the tokenizers or export tools of language models; the page "
+    "executorch.md of the documentation says which modules exist",
 }
 
 # By prefix of a module name: a text that continues "... is not part of Rushlight: it would need ...".

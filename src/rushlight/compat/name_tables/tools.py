@@ -201,6 +201,11 @@ MODULES: dict[str, Names] = {
     "executorch.extension.export_util": Names(("rushlight.compat.export_util",)),
     "executorch.extension.export_util.utils": Names(("rushlight.compat.export_util",)),
     "executorch.extension.llm": Names(),
+    "executorch.extension.llm.cache": Names(),
+    "executorch.extension.llm.cache.reference_cache": Names(
+        ("rushlight.compat.reference_caches", "rushlight.compat.update_and_attend")
+    ),
+    "executorch.extension.llm.cache.update_and_attend": Names(("rushlight.compat.update_and_attend",)),
     "executorch.extension.llm.custom_ops": _LLM_OPS,
     "executorch.extension.llm.custom_ops.custom_ops": _LLM_OPS,
     "executorch.extension.llm.custom_ops.op_tile_crop_aot": _IMAGE_OPS,
