@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torchao.quantization import PerAxis, quantize_
+from torchao.quantization.quant_api import Int8DynamicActivationIntxWeightConfig
 
 import rushlight
 from rushlight.backends.xnnpack import graph as g
@@ -212,6 +214,18 @@ def test_groups_of_a_size_that_xnnpack_lacks() -> None:
     message = r"aten\.linear\.default.*requires group_size to be a multiple of 32, but got 16"
     with pytest.raises(CompileError, match=message):
         to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
+
+
+@pytest.mark.parametrize("inputs", [8, 21, 48, 64])
+def test_groups_of_whole_rows_have_any_size(inputs: int) -> None:
+    model, x = nn.Linear(inputs, 7), torch.randn(4, inputs)
+    config = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerAxis(0))  # type: ignore[attr-defined]
+    quantize_(model, config)
+    program = torch.export.export(model, (x,))
+    edge = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
+    assert get_lowered_backend_modules(edge.exported_program().graph_module)
+    method = Runtime.get().load_program(edge.to_executorch().buffer).load_method("forward")
+    torch.testing.assert_close(method.execute([x])[0], program.module()(x), rtol=0.02, atol=0.02)
 
 
 class Mixed(nn.Module):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.passes.support import counted, output_scale, quantized_edge
+from tests.passes.support import counted, edge_of, output_scale, quantized_edge
 from torch.nn import functional as F
 
 import rushlight
@@ -85,6 +85,36 @@ def test_a_clamp_becomes_the_range_of_the_result() -> None:
     assert low == zero_point  # no results below zero
     error = (edge.module()(*inputs) - program.module()(*inputs)).abs().max()
     assert error <= 1.01 * output_scale(program)
+
+
+class ClampedTwice(torch.nn.Module):
+    """A mean, which is clamped twice before it is quantized."""
+
+    def __init__(self, *bounds: tuple[float, float]) -> None:
+        super().__init__()
+        self.bounds = bounds
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        parameters = 1 / 64, 3, -128, 127, torch.int8
+        y = qd.dequantize_per_tensor.default(qd.quantize_per_tensor.default(x, *parameters), *parameters)
+        y = y.mean([1])
+        for low, high in self.bounds:
+            y = torch.clamp(y, low, high)
+        return qd.dequantize_per_tensor.default(qd.quantize_per_tensor.default(y, *parameters), *parameters)
+
+
+@pytest.mark.parametrize("second", [(-0.5, 0.25), (0.75, 1.0), (0.375, 0.625)])
+def test_of_two_clamps_the_later_one_has_the_last_word(second: tuple[float, float]) -> None:
+    x = torch.linspace(-2, 2, 24).reshape(8, 3)
+    model = ClampedTwice((0.375, 0.5), second)
+    edge = edge_of(model, x)
+    rewriter = Rewriter(edge, lambda op, dtype: True)
+    fuse_static(rewriter)
+    edge.graph.eliminate_dead_code()
+    edge.graph_module.recompile()
+    found = counted(edge)
+    assert found[rl.quantized_mean.default] == 1 and found[aten.clamp.default] == 0
+    torch.testing.assert_close(edge.module()(x), model(x), rtol=0, atol=0)
 
 
 def test_operators_that_the_target_lacks_stay() -> None:

@@ -135,3 +135,16 @@ def test_data_is_needed_and_must_be_finite() -> None:
     x[1, 5] = float("nan")
     with pytest.raises(QuantizationError, match="NaN"):
         quantize(model, (x, ids), quantizer, [(x, ids)])
+
+
+@pytest.mark.parametrize(
+    "config", [weight_only_int4(), weight_only_int4(by_inputs=True), dynamic_int8_weight_int4()]
+)
+def test_weights_of_one_column_have_no_groups(config: Any) -> None:
+    model, inputs = torch.nn.Sequential(torch.nn.Linear(1, 16), torch.nn.Linear(16, 4)), (torch.randn(3, 1),)
+    program = quantize(model, inputs, CpuQuantizer().set_global(config), [inputs])
+    targets = [node.target for node in program.graph.nodes]
+    assert qd.dequantize_per_channel.default in targets
+    assert qd.dequantize_per_channel_group.default in targets
+    run = rushlight.load(rushlight.compile(program).buffer)
+    torch.testing.assert_close(run(*inputs), program.module()(*inputs), rtol=1e-2, atol=1e-2)

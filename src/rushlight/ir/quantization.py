@@ -97,6 +97,11 @@ class QuantParams:
         """Returns whether equal integers represent equal real numbers with both parameters."""
         return (self.scale, self.zero_point) == (other.scale, other.zero_point)
 
+    def includes_range_of(self, other: QuantParams) -> bool:
+        """Returns whether these parameters represent each tensor with the parameters `other` exactly."""
+        inside = self.quant_min <= other.quant_min and other.quant_max <= self.quant_max
+        return inside and self.same_mapping(other)
+
     def as_int8(self) -> QuantParams:
         """Returns the parameters of the int8 tensor that equals a uint8 tensor minus 128."""
         if self.dtype is not torch.uint8:

@@ -70,13 +70,13 @@ def _walk_back(node: object, params: QuantParams) -> tuple[Node | None, list[Nod
     moves: list[Node] = []
     while isinstance(node, Node) and len(node.users) == 1:
         bounds = clamp_bounds(node)
-        if bounds is not None:
-            low = max(low, params.quantize_number(bounds[0]))
-            high = min(high, params.quantize_number(bounds[1]))
+        if bounds is not None:  # the later clamps, to [low, high], also clamp the bounds of this one
+            least, most = (min(max(params.quantize_number(bound), low), high) for bound in bounds)
+            low, high = min(least, most), most
         elif is_op(node, *MOVEMENT):
             moves.append(node)
         else:
-            return (node, moves, low, max(low, high))
+            return node, moves, low, high
         node = node.args[0]
     return None, moves, low, high
 

@@ -282,7 +282,10 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         if pattern.kind is Kind.TABLE:
             is_static = specs.mode(config) == "static"
             if not is_static and pattern.weight_only and config.weight is not None:
-                write_annotation(node, {node.args[0]: specs.without_sums(config.weight)}, None)
+                table = node.args[0]
+                assert isinstance(table, Node)
+                spec = weight_specification(table, specs.without_sums(config.weight), 0)
+                write_annotation(node, {table: spec}, None)
             return
         if not _applies(node, pattern, config):
             return
@@ -428,10 +431,11 @@ def write_match_annotation(match: Match, inputs: Mapping[Any, object], output: o
 def weight_specification(weight: Node, spec: QuantizationSpec, axis: int) -> QuantizationSpec:
     """Returns the specification of a weight with output channels along `axis`.
 
-    Only matrices are quantized in groups. Other weights get 8 bits and one scale for each channel.
+    Only matrices of at least two columns are quantized in groups. Other weights get 8 bits and one scale for
+    each channel.
     """
     val = meta.get_tensor(weight)
-    if specs.is_grouped(spec) and (val is None or val.dim() != 2):
+    if specs.is_grouped(spec) and (val is None or val.dim() != 2 or val.shape[1] < 2):
         spec = specs.weight()
     return specs.on_axis(spec, axis)
 

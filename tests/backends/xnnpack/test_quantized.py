@@ -81,3 +81,43 @@ def test_int16_activations_stay_outside_of_the_delegates() -> None:
     torch.testing.assert_close(method.execute([*inputs])[0], program.module()(*inputs), atol=3e-4, rtol=0)
     with pytest.raises(QuantizationError, match="to int32, only to int8, uint8 and int16"):
         XNNPACKQuantizer().set_global(with_activations(torch.int32))
+
+
+class Branches(torch.nn.Module):
+    """Joins results that have different quantization parameters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = torch.nn.Conv2d(4, 4, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.cat([self.conv(x), torch.relu(x * x)], 1)
+        return torch.nn.functional.adaptive_avg_pool2d(torch.nn.functional.max_pool2d(y, 2), 1)
+
+
+NARROW = {
+    "linear": (torch.nn.Linear(8, 5), (3, 8)),
+    "linear_relu": (torch.nn.Sequential(torch.nn.Linear(8, 5), torch.nn.ReLU()), (3, 8)),
+    "convolution": (torch.nn.Conv2d(4, 4, 3, padding=1), (2, 4, 5, 6)),
+    "line": (torch.nn.Conv1d(4, 6, 3), (2, 4, 9)),
+    "branches": (Branches(), (2, 4, 6, 6)),
+}
+
+
+@pytest.mark.parametrize("act_range", [(-60, 70), (0, 127), (-128, 0)])
+@pytest.mark.parametrize("name", NARROW)
+def test_results_have_the_range_of_the_configuration(name: str, act_range: tuple[int, int]) -> None:
+    """XNNPACK clamps to the range of int8, so that the delegate must clamp to a smaller range."""
+    model, shape = NARROW[name]
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(1))
+    config = get_symmetric_quantization_config(
+        is_per_channel=True, act_qmin=act_range[0], act_qmax=act_range[1]
+    )
+    program = quantize(model.eval(), (x,), XNNPACKQuantizer().set_global(config), [(x,)])
+    lowered = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()]).to_executorch()
+    method = Runtime.get().load_program(lowered.buffer).load_method("forward")
+    want = program.module()(3 * x)
+    steps = [
+        float(node.args[1]) for node in program.graph.nodes if "dequantize_per_tensor" in str(node.target)
+    ]
+    assert (method.execute([3 * x])[0] - want).abs().max() < 1.01 * steps[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import enum
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -29,6 +30,8 @@ from rushlight.backends.xnnpack.quantized import (
     is_dynamic_part,
     is_packed_int4,
     params_of_value,
+    quantize_params,
+    result_bounds,
 )
 from rushlight.delegate.named_data import NamedDataStore
 from rushlight.ir import meta
@@ -190,6 +193,11 @@ class GraphBuilder:
         layouts = self.layouts_of(source)
         layout = next(iter(layouts)) if len(layouts) == 1 else Layout.PLAIN
         in_id = self.value(source, layout)
+        bounds = result_bounds(None, quantize_params(node))
+        if bounds != (-math.inf, math.inf):
+            clamped = self._new_value(self.dtype_of(source), list(self.tensor_value(in_id).dims))
+            self.add(g.XNNClamp(in_id, clamped, 0), node, g.OutputMinMax(*bounds))
+            in_id = clamped
         self.add(g.XNNConvert(in_id, self.define(node, layout), 0), node)
 
     def _dequantize(self, node: Node, layout: Layout) -> int:

@@ -18,3 +18,6 @@ ALIGN_CORNERS = 8
 """Flag of resize nodes: the centers of the corner pixels of input and output coincide."""
 KEEP_DIMS = 0x40
 """Flag of reductions and pooling: reduced dimensions are kept with size 1."""
+
+GROUP_UNIT = 32
+"""The sizes of groups of int4 weights must be multiples of this number."""

@@ -10,7 +10,7 @@ from torch.fx import Node
 
 from rushlight.backends.xnnpack import graph as g
 from rushlight.backends.xnnpack.builder import TO_NHWC, GraphBuilder, Layout
-from rushlight.backends.xnnpack.constants import NONE, TRANSPOSE_WEIGHTS
+from rushlight.backends.xnnpack.constants import GROUP_UNIT, NONE, TRANSPOSE_WEIGHTS
 from rushlight.backends.xnnpack.emit_shared import (
     common_layout,
     fused_activation,
@@ -32,8 +32,6 @@ from rushlight.ir.errors import CompileError
 from rushlight.ir.quantization import QuantizedWeight
 
 aten = torch.ops.aten
-GROUP_UNIT = 32
-"""Group sizes must be multiples of this number."""
 
 
 class UnsupportedGroupError(CompileError, AssertionError):

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
-import torch
 from torch.fx import Node
 
 from rushlight.backends.xnnpack import graph as g
 from rushlight.backends.xnnpack.builder import GraphBuilder, Layout
-from rushlight.backends.xnnpack.nodes import (
-    operation,
-    rank_of,
-)
-from rushlight.backends.xnnpack.quantized import (
-    following_activation,
-)
-from rushlight.ir.edge_ops import argument
-
-aten = torch.ops.aten
-INFINITY = float("inf")
+from rushlight.backends.xnnpack.nodes import rank_of
+from rushlight.backends.xnnpack.quantized import following_activation, quantize_params, result_bounds
 
 
 def common_layout(builder: GraphBuilder, nodes: Sequence[Node]) -> Layout:
@@ -31,33 +22,29 @@ def common_layout(builder: GraphBuilder, nodes: Sequence[Node]) -> Layout:
     return Layout.NHWC if is_last else Layout.PLAIN
 
 
-def activation_bounds(node: Node) -> g.OutputMinMax | None:
-    """Returns the bounds of a clamping activation; None for any other node."""
-    op = operation(node)
-    if op == aten.relu.default:
-        return g.OutputMinMax(0.0, INFINITY)
-    if op == aten.hardtanh.default:
-        return g.OutputMinMax(float(argument(node, 1, -1.0)), float(argument(node, 2, 1.0)))
-    if op == aten.clamp.default:
-        low, high = argument(node, 1), argument(node, 2)
-        return g.OutputMinMax(
-            -INFINITY if low is None else float(low), INFINITY if high is None else float(high)
-        )
-    return None
-
-
 def fused_activation(builder: GraphBuilder, node: Node) -> tuple[Node, g.OutputMinMax | None]:
     """Fuses the activation after an operator into the operator.
 
     Returns:
-        The node whose value the operator then computes, and the bounds of the activation. Without an
-        activation, these are `node` and None.
+        The node whose value the operator then computes, and the bounds of its result; see `bounds_of_result`.
     """
     activation = following_activation(node)
     if activation is not None:
         builder.skipped[activation] = node
-        return activation, activation_bounds(activation)
-    return node, None
+    return activation or node, bounds_of_result(builder, activation)
+
+
+def bounds_of_result(builder: GraphBuilder, activation: Node | None) -> g.OutputMinMax | None:
+    """Returns the bounds of the result of the current operator; None if it needs no clamping.
+
+    Args:
+        builder: the graph under construction.
+        activation: the activation that the operator computes, or None.
+    """
+    op = builder.quantized_op
+    params = None if op is None or op.result is None else quantize_params(op.result)
+    bounds = result_bounds(activation, params)
+    return None if bounds == (-math.inf, math.inf) else g.OutputMinMax(*bounds)
 
 
 def sizes_of_reshape(builder: GraphBuilder, node: Node, axes: Sequence[int]) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from functools import partial
@@ -34,7 +35,7 @@ from rushlight.backends.xnnpack.emit_shapes import (
     emit_slice,
 )
 from rushlight.backends.xnnpack.emit_shared import (
-    activation_bounds,
+    bounds_of_result,
     common_layout,
     emit_unary,
     fused_activation,
@@ -90,10 +91,9 @@ def emit(builder: GraphBuilder, node: Node) -> None:
 def _clamp(builder: GraphBuilder, node: Node) -> None:
     source = node.args[0]
     assert isinstance(source, Node)
-    bounds = activation_bounds(node)
-    assert bounds is not None
     layout = common_layout(builder, [source])
     in_id = builder.value(source, layout)
+    bounds = bounds_of_result(builder, node) or g.OutputMinMax(-math.inf, math.inf)
     builder.add(g.XNNClamp(in_id, builder.define(node, layout), 0), node, bounds)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch.fx import Graph, Node
 
+from rushlight.backends.xnnpack.constants import GROUP_UNIT
 from rushlight.backends.xnnpack.nodes import SupportContext, folded_padding, operation, tensor_of
 from rushlight.ir import meta, quantization
 from rushlight.ir.edge_ops import argument, is_op
@@ -71,6 +73,30 @@ def dequantize_params(node: object) -> QuantParams | None:
     return quantization.dequantize_params(node, torch.int8, results=(torch.float32, torch.float16))
 
 
+def result_bounds(activation: Node | None, params: QuantParams | None) -> tuple[float, float]:
+    """Returns the bounds to which an operator must clamp its result. A missing bound is infinite.
+
+    Args:
+        activation: the relu, hardtanh or clamp that the operator computes, or None.
+        params: the quantization parameters of the result, or None. If its integers have a smaller range than
+            int8, their bounds are included. XNNPACK itself clamps to the range of int8.
+    """
+    low, high = -math.inf, math.inf
+    if params is not None and params.quant_min > -128:
+        low = (params.quant_min - params.zero_point) * params.scale
+    if params is not None and params.quant_max < 127:
+        high = (params.quant_max - params.zero_point) * params.scale
+    if activation is None:
+        return low, high
+    op = operation(activation)
+    if op == aten.relu.default:
+        return max(low, 0.0), high
+    default = (-1.0, 1.0) if op == aten.hardtanh.default else (None, None)
+    given = argument(activation, 1, default[0]), argument(activation, 2, default[1])
+    low = low if given[0] is None else max(low, float(given[0]))
+    return low, high if given[1] is None else min(high, float(given[1]))
+
+
 def params_of_value(node: Node) -> QuantParams | None:
     """Returns the quantization parameters of an int8 node, taken from the node or one of its users."""
     found = quantize_params(node)
@@ -85,16 +111,21 @@ def is_packed_int4(weight: QuantizedWeight) -> bool:
 def supported_weight(node: object, context: SupportContext) -> QuantizedWeight | None:
     """Returns the quantized weight that a node dequantizes; None if XNNPACK does not support it.
 
-    XNNPACK supports no zero points, and supports groups only in int4 weights. If a group is a whole row, its
-    scale is returned as the scale of an output channel.
+    XNNPACK supports no zero points, and supports groups only in int4 weights, with sizes that are multiples
+    of GROUP_UNIT. If a group of another weight is a whole row, its scale is returned as the scale of an
+    output channel.
     """
     weight = quantized_weight(node, context.constant_value)
     if weight is None or weight.zero_points is not None:
         return None
-    if weight.group_size is None or is_packed_int4(weight):
+    if weight.group_size is None:
         return weight
-    if not isinstance(weight.scale, torch.Tensor) or weight.scale.shape[1] != 1:
+    is_row = isinstance(weight.scale, torch.Tensor) and weight.scale.shape[1] == 1
+    if is_packed_int4(weight) and (weight.group_size % GROUP_UNIT == 0 or not is_row):
+        return weight
+    if not is_row:
         return None
+    assert isinstance(weight.scale, torch.Tensor)
     return replace(weight, scale=weight.scale.flatten(), group_size=None)
 
 
@@ -225,9 +256,14 @@ def quantized_op(node: Node, context: SupportContext) -> QuantizedOp | None:
         return None
     params = quantize_params(tail[-1])
     assert params is not None
+    inputs = [given for source in sources if (given := dequantize_params(source)) is not None]
     if operation(node) in MOVING or operation(node) in CLAMPS:
-        inputs = (dequantize_params(source) for source in sources)
-        if any(given is None or not given.same_mapping(params) for given in inputs):
+        if not all(given.same_mapping(params) for given in inputs):
+            return None
+    if operation(node) not in _FUSING and operation(node) not in CLAMPS:
+        # XNNPACK does not clamp these results, so that they must be in the range of the integers already.
+        is_inside = all(params.includes_range_of(given) for given in inputs)
+        if result_bounds(None, params) != (-math.inf, math.inf) and not is_inside:
             return None
     return QuantizedOp(node, (*sources, node, *tail), tail[-1], None)
 
@@ -247,7 +283,9 @@ def _nodes_to_quantize(node: Node) -> tuple[Node, ...] | None:
         last = activation
         nodes.append(last)
     users = list(last.users)
-    if len(users) != 1 or quantize_params(users[0]) is None:
+    params = quantize_params(users[0]) if len(users) == 1 else None
+    activation = node if operation(node) in CLAMPS else following_activation(node)
+    if params is None or operator.ge(*result_bounds(activation, params)):
         return None
     return (*nodes, users[0])
 
