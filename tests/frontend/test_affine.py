@@ -9,8 +9,9 @@ import torch
 from torch import nn
 from torch.export import Dim, export
 from torchao.quantization import quantize_
-from torchao.quantization.granularity import PerAxis, PerGroup
+from torchao.quantization.granularity import PerAxis, PerGroup, PerTensor
 from torchao.quantization.quant_api import (
+    Int8DynamicActivationInt8WeightConfig,
     Int8DynamicActivationIntxWeightConfig,
     Int8WeightOnlyConfig,
     IntxWeightOnlyConfig,
@@ -40,7 +41,11 @@ WEIGHT_ONLY = {
     "int8 weights alone": IntxWeightOnlyConfig(weight_dtype=torch.int8, granularity=PerAxis(0)),
     "int8 weights as aten has them": Int8WeightOnlyConfig(),
 }
-CONFIGS = DYNAMIC | WEIGHT_ONLY
+INTEGER_PRODUCTS = {
+    "int8 products by rows": Int8DynamicActivationInt8WeightConfig(),
+    "int8 products by tensors": Int8DynamicActivationInt8WeightConfig(granularity=PerTensor()),
+}
+CONFIGS = DYNAMIC | WEIGHT_ONLY | INTEGER_PRODUCTS
 
 
 class Perceptron(nn.Module):

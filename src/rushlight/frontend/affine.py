@@ -46,7 +46,8 @@ class LowerQuantizedTensorsPass(ProgramPass):
 
     Three patterns become operators of quantized_decomposed: activations that are quantized to int8 at run
     time, with parameters for each row, stored int8 matrices, with parameters for each channel or group, and
-    stored matrices of packed 4-bit integers. Affine operators with other block sizes are not changed.
+    stored matrices of packed 4-bit integers. Other affine operators are not changed; they are decomposed
+    later.
     """
 
     def rewrite(self, program: MethodProgram) -> bool:

@@ -51,8 +51,8 @@ def _resample(op: OpOverload) -> Decomposition:
     return decomposed
 
 
-# Quantize and dequantize operators are never decomposed, because passes match them.
-_QUANT_LIBRARIES = ("quantized_decomposed", "torchao")
+# Quantize and dequantize operators of this library are never decomposed, because passes match them.
+_QUANT_LIBRARY = "quantized_decomposed"
 _QUANT_NAMES = ("quantize", "dequantize", "choose_qparams")
 
 
@@ -74,9 +74,9 @@ def _preserved_composites() -> frozenset[OpOverload]:
 
 
 def is_quant_primitive(op: OpOverload) -> bool:
-    """Whether `op` quantizes, dequantizes or chooses quantization parameters."""
+    """Whether `op` quantizes, dequantizes or chooses quantization parameters, and passes match it."""
     namespace, name = op._schema.name.split("::")
-    return namespace in _QUANT_LIBRARIES and name.startswith(_QUANT_NAMES)
+    return namespace == _QUANT_LIBRARY and name.startswith(_QUANT_NAMES)
 
 
 def _of_loaded_packages() -> dict[OpOverload, Decomposition]:
