@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/rounding.h"
+
 namespace rushlight::microkernels {
 
 namespace {
@@ -159,7 +161,7 @@ void read_lines(const Int8Lines& l, int64_t line) {
 }  // namespace
 
 size_t lines_size(const Int8Microkernels& kernels, const Int8Window& w, int64_t inputs) {
-  return static_cast<size_t>(w.kernel[1] * padded_columns(w) * inputs * kernels.lhs_size + kCopied);
+  return static_cast<size_t>(w.kernel[1] * padded_columns(w) * inputs * kernels.lhs_size + kLine);
 }
 
 void gather_from_lines(const void* context, int64_t pixel, void* to) {
@@ -190,6 +192,10 @@ void gather_from_lines(const void* context, int64_t pixel, void* to) {
       // Two copies of constant size, which may overlap, are faster than one copy of variable size.
       std::memcpy(cell, from, kCopied / 2);
       std::memcpy(cell + run - kCopied / 2, from + run - kCopied / 2, kCopied / 2);
+    } else if (run >= kCopied) {
+      int64_t x = 0;
+      for (; x + kCopied <= run; x += kCopied) std::memcpy(cell + x, from + x, kCopied);
+      if (x < run) std::memcpy(cell + run - kCopied, from + run - kCopied, kCopied);
     } else {
       std::memcpy(cell, from, static_cast<size_t>(run));
     }
@@ -218,14 +224,19 @@ void gather_rows_from_lines(const void* context, int64_t pixel, int64_t pixels, 
   uint8_t* row = static_cast<uint8_t*>(to);
   // Bytes that are copied beyond the end of a run are overwritten by the next run, or are between this window and the
   // next row.
-  const bool packs = l.kernels->pack_rows && l.kernels->lhs_size == 1 && run % kLine == 0;
-  const int64_t copied = packs ? run : run <= kCopied / 2 ? kCopied / 2 : kCopied;
+  const bool packs = l.kernels->pack_rows && l.kernels->lhs_size == 1 && run > kCopied;
+  const int64_t copied = packs                ? round_up(run, kLine)
+                         : run <= kCopied / 2 ? kCopied / 2
+                         : run <= kCopied     ? kCopied
+                                              : kLine;
   const bool fits = w.dilation[2] == 1 && run <= copied && (w.kernel[1] - 1) * run + copied <= stride;
   if (!fits) {
     for (int64_t i = 0; i < pixels; ++i) gather_from_lines(context, pixel + i, row + i * stride);
     return;
   }
-  const auto copy = copied == kCopied ? &copy_windows<kCopied> : &copy_windows<kCopied / 2>;
+  const auto copy = copied == kLine     ? &copy_windows<kLine>
+                    : copied == kCopied ? &copy_windows<kCopied>
+                                        : &copy_windows<kCopied / 2>;
   // With this sign mask, packing does not change the numbers, because the lines already have the format of a packed
   // LHS.
   const auto lhs_sign_mask = static_cast<uint8_t>(l.kernels->lhs_offset);

@@ -77,7 +77,7 @@ TEST_P(Int8ConvTest, PixelsOfAWindow) {
 TEST_P(Int8ConvTest, RowsOfPixelsOfAWindow) {
   for (const int64_t stride : {1, 2}) {
     for (const int64_t dilation : {1, 2}) {
-      for (const int64_t channels : {3, 6, 20, 64}) {
+      for (const int64_t channels : {3, 6, 11, 16, 20, 23, 64}) {
         const auto image = numbers(2 * 5 * 6 * channels);
         const Int8Window w = window_of(image, channels, stride, dilation, false);
         const Int8Gather gather{&kernels, &w, 0, channels};
