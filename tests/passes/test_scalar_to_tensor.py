@@ -34,3 +34,16 @@ def test_beside_a_tensor_of_rank_0_the_constant_has_the_dtype_of_the_result() ->
     assert constant.dtype == torch.float32
     value = torch.tensor(3, dtype=torch.int32)
     torch.testing.assert_close(module(value)[0], value * 2.5)
+
+
+def test_beside_a_tensor_of_double_precision_the_constant_has_double_precision() -> None:
+    build = Build()
+    x = build.input("x", 3, dtype=torch.float64)
+    n = build.input("n", 3, dtype=torch.int64)
+    results = [build.call(aten.mul.Tensor, x, 0.1), build.call(aten.mul.Tensor, n, 0.1)]
+    module = apply(ScalarToTensorPass(), build.finish(*results)).graph_module
+    assert [constant.dtype for constant in module.buffers()] == [torch.float64, torch.float32]
+    real, whole = torch.randn(3, dtype=torch.float64), torch.arange(3)
+    first, second = module(real, whole)
+    torch.testing.assert_close(first, real * 0.1, rtol=0, atol=0)
+    torch.testing.assert_close(second, whole * 0.1)

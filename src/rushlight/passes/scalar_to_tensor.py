@@ -19,7 +19,7 @@ class ScalarToTensorPass(GraphPass):
     """Before: aten.mul.Tensor(x, 2.5). Expected: aten.mul.Tensor(x, _tensor_constant0), float32 of rank 0.
 
     If all other tensors have rank 0, the constant has the dtype of the result. With its own dtype, it would
-    change the dtype promotion.
+    change the dtype promotion. Beside tensors of double precision, the constant has double precision too.
     """
 
     @override
@@ -34,7 +34,7 @@ class ScalarToTensorPass(GraphPass):
                 if isinstance(value, (bool, int, float, complex)) and isinstance(
                     argument.type, torch.TensorType
                 ):
-                    constant = torch.tensor(value, dtype=_dtype_beside(node, value))
+                    constant = torch.tensor(value, dtype=dtype_beside(node, value))
                     return add_constant(module, constant, node, evaluator.like(constant))
                 return value
 
@@ -42,10 +42,23 @@ class ScalarToTensorPass(GraphPass):
         return changed
 
 
-def _dtype_beside(node: Node, value: bool | int | float | complex) -> torch.dtype | None:
-    """Returns the dtype for a number if all tensors have rank 0. None means the own dtype of the number."""
+def dtype_beside(node: Node, value: bool | int | float | complex) -> torch.dtype | None:
+    """Returns the dtype of the tensor of rank 0 that replaces a number among the arguments of a node.
+
+    Args:
+        node: the node.
+        value: the number, or another number of the same Python type.
+
+    Returns:
+        The dtype; None means the default dtype for numbers of this type.
+    """
     tensors = [val for val in map(meta.get_tensor, node.all_input_nodes) if val is not None]
-    if not tensors or any(val.dim() > 0 for val in tensors):
+    if not tensors:
         return None
-    dtypes = [torch.result_type(val, value) for val in tensors]
-    return functools.reduce(torch.promote_types, dtypes)
+    dtype = functools.reduce(torch.promote_types, [torch.result_type(val, value) for val in tensors])
+    if all(val.dim() == 0 for val in tensors):
+        return dtype
+    is_double = dtype in (torch.float64, torch.complex128)
+    if is_double and isinstance(value, float):
+        return torch.float64
+    return torch.complex128 if is_double and isinstance(value, complex) else None
