@@ -34,3 +34,14 @@ def test_sizes_that_are_not_known_stay() -> None:
     cats = [node for node in program.graph.nodes if node.target is aten.cat.default]
     assert not apply(PruneEmptyCatPass(), program.graph_module).modified
     assert [node for node in program.graph.nodes if node.target is aten.cat.default] == cats
+
+
+def test_the_result_keeps_the_dtype_of_an_empty_part() -> None:
+    build = Build()
+    x = build.input("x", 3, dtype=torch.float16)
+    empty = build.input("empty", 0)
+    module = apply(PruneEmptyCatPass(), build.finish(build.call(aten.cat.default, [x, empty]))).graph_module
+    assert calls(module) == ["_to_copy.default", "cat.default"]
+    value = torch.randn(3).half()
+    (joined,) = module(value, torch.empty(0))
+    assert joined.dtype == torch.float32 and torch.equal(joined, torch.cat([value, torch.empty(0)]))

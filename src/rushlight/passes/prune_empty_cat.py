@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch.fx import GraphModule, Node
 from typing_extensions import override
@@ -14,7 +16,8 @@ from rushlight.passes.base import GraphPass, insert_call
 class PruneEmptyCatPass(GraphPass):
     """Before: aten.cat([x, empty, y]). Expected: aten.cat([x, y]). If all parts are empty: aten.full.
 
-    The concatenation stays if all parts are empty and a size of the result is unknown.
+    The concatenation stays if all parts are empty and a size of the result is unknown. Parts are converted if
+    the dtype of the result depends on a removed part.
     """
 
     @override
@@ -32,13 +35,26 @@ class PruneEmptyCatPass(GraphPass):
                 continue
             changed = True
             if kept:
-                node.args = (kept, *node.args[1:])
+                node.args = (_with_dtype(kept, val.dtype, node, evaluator), *node.args[1:])
                 continue
             full = insert_call(
                 evaluator, node, torch.ops.aten.full.default, (list(val.shape), 0), dtype=val.dtype
             )
             node.replace_all_uses_with(full)
         return changed
+
+
+def _with_dtype(parts: list[Node], dtype: torch.dtype, cat: Node, evaluator: Evaluator) -> list[Node]:
+    """Returns the parts of a concatenation, converted to `dtype` if their promoted dtype is another one."""
+    if functools.reduce(torch.promote_types, [meta.get_val(part).dtype for part in parts]) == dtype:
+        return parts
+    convert = torch.ops.aten._to_copy.default
+    return [
+        part
+        if meta.get_val(part).dtype == dtype
+        else insert_call(evaluator, cat, convert, (part,), dtype=dtype)
+        for part in parts
+    ]
 
 
 def _is_empty(part: Node) -> bool:
