@@ -47,3 +47,22 @@ def test_written_buffers_are_no_constants(export_case: Any) -> None:
     before = calls(program.graph_module).count("add.Tensor")
     result = FoldConstantsPass()(program)
     assert calls(result.exported_program.graph_module).count("add.Tensor") == before
+
+
+class ChannelsLast(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Buffer(torch.randn(1, 3, 4, 5))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.weight.to(memory_format=torch.channels_last)
+
+
+def test_a_folded_constant_keeps_its_layout() -> None:
+    """A delegate that reads the constant was compiled for this layout."""
+    net, x = ChannelsLast(), torch.randn(1, 3, 4, 5).to(memory_format=torch.channels_last)
+    folded = apply_to_program(FoldConstantsPass(), edge_of(net, x)).exported_program
+    assert calls(folded.graph_module) == ["add.Tensor"]
+    (name,) = [name for name in folded.state_dict if name.startswith("_folded_tensor_constant")]
+    assert folded.state_dict[name].is_contiguous(memory_format=torch.channels_last)
+    torch.testing.assert_close(folded.module()(x), net(x))

@@ -10,9 +10,11 @@ from typing_extensions import override
 
 from rushlight.ir import meta
 from rushlight.ir.constants import Constants, NewConstants, constant_inputs
+from rushlight.ir.dim_order_ops import has_memory_format, memory_format_of
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.facts import MethodProgram
 from rushlight.ir.fake import Evaluator
+from rushlight.ir.spec import dim_order_from_strides
 from rushlight.passes.base import ProgramPass, eliminate_dead_code, has_effect
 
 # The results of these operators are uninitialized memory.
@@ -43,7 +45,7 @@ class FoldConstantsPass(ProgramPass):
         for node in folded:
             computed = constants.value(node)
             assert computed is not None
-            value = computed.contiguous()
+            value = computed.contiguous(memory_format=_memory_format(node))
             new = added.add("_folded_tensor_constant", value, evaluator.like(value), node)
             constants.add(new, value)
             node.replace_all_uses_with(new)
@@ -65,6 +67,14 @@ def _choose(constants: Constants, nodes: list[Node]) -> list[Node]:
             return edges
         for node in rejected:
             del foldable[node]
+
+
+def _memory_format(node: Node) -> torch.memory_format:
+    """Returns the layout of the result of a node, which its users may require."""
+    val = meta.get_tensor(node)
+    if val is None or not has_memory_format(val):
+        return torch.contiguous_format
+    return memory_format_of(dim_order_from_strides(val.stride()))
 
 
 def is_pure(node: Node, views: bool = False) -> bool:
