@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from tests.passes.support import Build, apply, calls
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
 
 import rushlight
 from rushlight.passes.remove_noops import (
@@ -58,3 +62,25 @@ def test_squeezes_of_static_shapes_stay() -> None:
     x = build.input("x", 1, 3)
     squeezed = build.call(aten.squeeze_copy.dims, x, [0, 1])
     assert not apply(SqueezeStaticDimsPass(), build.finish(squeezed)).modified
+
+
+class Swap(torch.nn.Module):
+    """Both loops exchange two carried values with copies to the same dtype."""
+
+    def forward(self, x: torch.Tensor) -> Any:
+        def copy(y: torch.Tensor) -> torch.Tensor:
+            return y.to(torch.float32, copy=True)
+
+        looped = while_loop(
+            lambda i, a, b: i < 3, lambda i, a, b: (i + 1, copy(b), copy(a)), (torch.tensor(0), x, x + 1)
+        )
+        scanned = scan(lambda c, row: ((copy(c[1]), copy(c[0])), c[0] * row), (x[0] * 2, x[1] * 2), x)
+        return looped, scanned
+
+
+def test_a_body_does_not_return_its_inputs() -> None:
+    x = torch.randn(3, 4)
+    program = torch.export.export(Swap(), (x,))
+    for partitioner in (None, ()):
+        module = rushlight.load(rushlight.compile(program, partitioner=partitioner).buffer)
+        torch.testing.assert_close(module(x), Swap()(x))

@@ -75,11 +75,20 @@ class RemoveNoopConversionsPass(GraphPass):
 
 
 def _bypass(module: GraphModule, op: OpOverload, is_noop: Callable[[Node], bool]) -> bool:
-    """Replaces no-op calls of an operator by their first argument."""
-    calls = [node for node in module.graph.nodes if node.target is op and is_noop(node)]
-    for node in calls:
-        node.replace_all_uses_with(node.args[0])
-    return bool(calls)
+    """Replaces no-op calls of an operator by their first argument.
+
+    A result of a graph does not become an input of it: a loop would return one carried value for another.
+    """
+    changed = False
+    for node in module.graph.nodes:
+        if node.target is not op or not is_noop(node):
+            continue
+        source = node.args[0]
+        if source.op == "placeholder" and any(user.op == "output" for user in node.users):
+            continue
+        node.replace_all_uses_with(source)
+        changed = True
+    return changed
 
 
 def _tensors(node: Node) -> tuple[torch.Tensor, torch.Tensor] | None:
