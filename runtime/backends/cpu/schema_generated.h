@@ -571,6 +571,8 @@ struct Attention : flatbuffer::Table {
   float scale() const { return scalar<float>(20, 1.0f); }
   // Whether a query sees keys up to its own place alone.
   bool is_causal() const { return scalar<bool>(22, false); }
+  // Whether the result of a query whose scores are all -infinity is zeros and not NaN; always with a bool mask.
+  bool may_be_empty() const { return scalar<bool>(24, false); }
 };
 
 // A batch of matrix products of two operands that are not constant: a [b0, b1, m, k], b [b0, b1, k, n].
@@ -1335,6 +1337,7 @@ inline constexpr flatbuffer::Field kAttention[] = {
   {"output", flatbuffer::Kind::Scalar, 4, false, 0},
   {"scale", flatbuffer::Kind::Scalar, 4, false, 0},
   {"is_causal", flatbuffer::Kind::Bool, 1, false, 0},
+  {"may_be_empty", flatbuffer::Kind::Bool, 1, false, 0},
 };
 inline constexpr flatbuffer::OperandInfo kAttentionOperands[] = {
   {"query", 4, false, false, flatbuffer::Effect::Reads},
@@ -1762,7 +1765,7 @@ inline constexpr flatbuffer::TableInfo kTables[] = {
   {"Softmax", kSoftmax, 3, nullptr, 0},
   {"Normalize", kNormalize, 8, kNormalizeBounds, 1},
   {"GroupNormStatistics", kGroupNormStatistics, 8, kGroupNormStatisticsBounds, 2},
-  {"Attention", kAttention, 10, nullptr, 0},
+  {"Attention", kAttention, 11, nullptr, 0},
   {"MatMul", kMatMul, 3, nullptr, 0},
   {"Gather", kGather, 4, nullptr, 0},
   {"Take", kTake, 4, kTakeBounds, 1},

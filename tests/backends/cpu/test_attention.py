@@ -256,6 +256,37 @@ def test_rows_masked_as_a_whole_see_all_keys_alike(name: str, least: float) -> N
     assert_close(run(program, inputs), expected(WRITTEN_OUT[name], inputs))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bool])
+@pytest.mark.parametrize("queries", [13, 3])
+def test_queries_without_keys_have_zeros(queries: int, dtype: torch.dtype) -> None:
+    """In written-out attention, they have NaN."""
+    mask = torch.zeros(queries, 21)
+    mask[:, 15:] = mask[1] = -torch.inf
+    inputs = (INPUTS[0][:, :, :queries], *INPUTS[1:3], mask if dtype is torch.float32 else mask == 0)
+    program, _ = lower(F.scaled_dot_product_attention, inputs)
+    assert_close(run(program, inputs), expected(F.scaled_dot_product_attention, inputs), 2e-6)
+    if dtype is torch.float32:
+        program, _ = lower(WRITTEN_OUT["divided"], inputs)
+        assert_close(run(program, inputs), expected(WRITTEN_OUT["divided"], inputs), 2e-6)
+
+
+@pytest.mark.parametrize("queries", [13, 3])
+def test_no_keys(queries: int) -> None:
+    inputs = tuple(torch.randn(1, 2, rows, 8) for rows in (queries, 0, 0))
+    for model in (F.scaled_dot_product_attention, lambda q, k, v: torch.softmax(q @ k.mT, -1) @ v):
+        program, _ = lower(model, inputs)
+        assert_close(run(program, inputs), expected(model, inputs))
+
+
+def test_keys_and_values_that_are_concatenated_at_different_places() -> None:
+    def model(q: Tensor, *parts: Tensor) -> Tensor:
+        return F.scaled_dot_product_attention(q, torch.cat(parts[:2], 2), torch.cat(parts[2:], 2))
+
+    inputs = tuple(torch.randn(1, 2, rows, 8) for rows in (1, 6, 3, 4, 5))
+    program, _ = lower(model, inputs)
+    assert_close(run(program, inputs), expected(model, inputs), 2e-6)
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 1e30, 3e38])
 @pytest.mark.parametrize("operand", range(3))
 def test_special_numbers_are_eagers(operand: int, value: float) -> None:

@@ -29,6 +29,7 @@ class AttentionStep final : public Step {
  public:
   Error bind(const schema::Attention& op, Binder& binder) {
     is_causal_ = op.is_causal();
+    may_be_empty_ = op.may_be_empty();
     scale_ = op.scale();
     kernels_ = &binder.kernels();
     query_ = binder.input(op.query());
@@ -87,7 +88,7 @@ class AttentionStep final : public Step {
     if (out_->numel() == 0) return Error::Ok;
     if (keys_ == 0) {
       for (int64_t i = 0; i < heads * queries_; ++i) {
-        std::fill_n(row(*out_, i / queries_, i % queries_), width_, std::numeric_limits<float>::quiet_NaN());
+        std::fill_n(row(*out_, i / queries_, i % queries_), width_, 0.0f);
       }
       return Error::Ok;
     }
@@ -161,7 +162,8 @@ class AttentionStep final : public Step {
   // Returns the masks of `count` queries. Writes the strides between the masks of queries to `steps`, and masks that
   // must be converted to `scratch`.
   AttentionMasks masks_of(int64_t head, int64_t first, int64_t count, float* scratch, int64_t* steps) const {
-    AttentionMasks result{scale_, {}, masks_[0] && masks_[0]->dtype == ScalarType::Bool};
+    const bool has_bool_mask = masks_[0] && masks_[0]->dtype == ScalarType::Bool;
+    AttentionMasks result{scale_, {}, may_be_empty_ || has_bool_mask};
     for (int i = 0; i < 2; scratch += mask_floats(i++)) {
       steps[i] = 0;
       if (masks_[i] == nullptr) break;
@@ -269,6 +271,7 @@ class AttentionStep final : public Step {
   }
 
   bool is_causal_ = false;
+  bool may_be_empty_ = false;
   float scale_ = 1;
   const microkernels::F32Microkernels* kernels_ = nullptr;
   const View* query_ = nullptr;

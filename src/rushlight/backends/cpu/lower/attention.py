@@ -61,6 +61,8 @@ def _parts_of_cache(lowering: Lowering, node: Node) -> list[Tensor] | None:
     queries = query.sizes[-2]
     if not isinstance(queries, int) or queries > FEW_QUERIES or any(t.rank != query.rank for t in sources):
         return None
+    if not same(sources[0].sizes[-2], sources[2].sizes[-2]):
+        return None  # keys and values are divided at different places
     concatenations = [item for item in node.args[1:3] if isinstance(item, Node)]
     copies = [step for item in concatenations for step in lowering.aliases.writers_of(item)]
     if not all(step.of(Copy) and lowering.aliases.may_run_later(step) for step in copies):
@@ -137,7 +139,7 @@ def attention(lowering: Lowering, node: Node) -> None:
 
     All leading dimensions except the heads are merged into one. A mask with only True values is removed. If
     keys and values are concatenations of two tensors and there are only a few queries, the step reads both
-    tensors without a concatenation.
+    tensors without a concatenation. A query whose keys are all masked has zeros as its result, not NaN.
     """
     pieces: list[object] = [*(_parts_of_cache(lowering, node) or (*node.args[1:3], None, None))]
     query, key, value, key_tail, value_tail = (
@@ -177,6 +179,7 @@ def attention(lowering: Lowering, node: Node) -> None:
         output=folded,
         scale=float(scale),
         is_causal=bool(argument(node, 5, False)),
+        may_be_empty=True,
     )
     lowering.emit(step, node)
     _set_output(lowering, node, out)

@@ -652,6 +652,10 @@ class Attention(Operation[V], Generic[V]):
     scale: float = 1.0
     is_causal: bool = False
     """Whether a query sees keys up to its own place alone."""
+    may_be_empty: bool = False
+    """Whether the result of a query whose scores are all -infinity is zeros and not NaN; always with a
+    bool mask.
+    """
 
 
 @dataclass(kw_only=True)

@@ -233,6 +233,7 @@ CPU_PLAN = Schema(
             Field("output", 7, Kind.SCALAR, "I"),
             Field("scale", 8, Kind.SCALAR, "f", default=1.0),
             Field("is_causal", 9, Kind.BOOL, "B"),
+            Field("may_be_empty", 10, Kind.BOOL, "B"),
         ),
         "MatMul": (
             Field("a", 0, Kind.SCALAR, "I"),
