@@ -138,6 +138,30 @@ def make():
     return quantize.quantize(quantize.export_float(Net().eval(), inputs), inputs, quantizer, [inputs]), inputs
 """
 
+# The decomposed attention adds a mask of -inf to square matrices. Its views become kernels of another name.
+ATTENTION = """
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(8, 24), torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        b, t, d = x.shape
+        q, k, v = self.first(x).reshape(b, t, 3, 2, 4).permute(2, 0, 3, 1, 4)
+        y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.last(y.transpose(1, 2).reshape(b, t, d))
+
+
+def make():
+    torch.manual_seed(0)
+    inputs = (torch.randn(1, 4, 8),)
+    sizes = ({1: torch.export.Dim("t", min=2, max=16)},)
+    return torch.export.export(Net().eval(), inputs, dynamic_shapes=sizes), inputs
+"""
+
 
 def line(text: str) -> str:
     """Returns the location of a line of the model, such as "model.py:18"."""
@@ -193,7 +217,9 @@ def test_a_right_program(
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
-    "model", [RECURRENT, SHUFFLED, NORMED, QUANTIZED], ids=["recurrent", "shuffled", "normed", "quantized"]
+    "model",
+    [RECURRENT, SHUFFLED, NORMED, QUANTIZED, ATTENTION],
+    ids=["recurrent", "shuffled", "normed", "quantized", "attention"],
 )
 def test_values_that_are_easily_confused(
     backend: str, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

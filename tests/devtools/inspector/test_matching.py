@@ -7,7 +7,7 @@ from tests.devtools.inspector.hardswish import INPUT, record
 from torch.fx import Node
 
 from rushlight.devtools.inspector.events import Event
-from rushlight.devtools.inspector.matching import Matching, arrange
+from rushlight.devtools.inspector.matching import Matching, arrange, differences
 from rushlight.devtools.inspector.run_graph import run_graph
 
 
@@ -50,3 +50,15 @@ def test_images_with_channels_last_have_the_order_of_the_reference() -> None:
     found = arrange(reference.permute(0, 2, 3, 1).contiguous(), reference)
     assert found is not None and torch.equal(found, reference)
     assert arrange(torch.ones(5), reference) is None
+
+
+def test_a_masked_square_matrix_is_not_transposed() -> None:
+    reference = torch.randn(1, 4, 4).masked_fill(torch.ones(4, 4).triu(1).bool(), -torch.inf)
+    found = arrange(reference.clone(), reference)
+    assert found is not None and torch.equal(found, reference)
+
+
+def test_equal_infinities_have_no_difference() -> None:
+    inf, nan = torch.inf, torch.nan
+    a, b = torch.tensor([inf, -inf, inf, nan, nan, 1.0]), torch.tensor([inf, inf, 1.0, nan, 1.0, 3.0])
+    assert differences(a, b).tolist() == [0.0, inf, inf, 0.0, inf, 2.0]

@@ -64,8 +64,7 @@ class Candidates:
 
     def outputs_of(self, event: Event) -> list[Node | None]:
         """Returns the nodes of the outputs of a delegate call; None for a node without a reference value."""
-        names = self._locations.outputs_of(as_handles(event.debug_handles))
-        return [self._by_name.get(name) for name in names]
+        return [self._by_name.get(name) for name in self._locations.outputs_of(event)]
 
     def _nodes(self, handles: Iterable[int]) -> list[Node]:
         return list(dict.fromkeys(node for handle in handles for node in self._by_handle.get(handle, ())))
@@ -96,34 +95,40 @@ class _Locations:
 
     def __init__(self, record: ETRecord, method: str) -> None:
         lowered = record.lowered_of(method)
-        self._handles = record.handles_of(method)
         self._kernels: set[str] | None = None
-        self._delegates: dict[frozenset[int], set[str]] = {}
-        self._outputs: dict[frozenset[int], list[str]] = {}
+        self._nodes: dict[int, set[str]] = {}
+        self._outputs: dict[int, list[str]] = {}
         if lowered is None:
             return
         self._kernels = {node.name for node in lowered.graph.nodes}
+        delegates: dict[frozenset[int], list[tuple[set[str], list[str]]]] = {}
         for _, module, _ in get_lowered_submodules(lowered.graph_module):
             graph = module.original_module.graph
             nodes = [node for node in graph.nodes if node.op == "call_function"]
             inside = [as_handles(meta.get_debug_handle(node)) for node in nodes]
             key = frozenset(handle for handles in inside for handle in handles)
             outputs = [node.name for node in pytree.tree_leaves(graph.output_node().args[0])]
-            # Delegates with the same set of debug handles cannot be distinguished.
-            self._outputs[key] = [] if key in self._delegates else outputs
-            self._delegates.setdefault(key, set()).update(node.name for node in nodes)
+            delegates.setdefault(key, []).append(({node.name for node in nodes}, outputs))
+        handles_of, calls = record.handles_of(method), record.delegates_of(method)
+        for key, found in delegates.items():
+            places = [place for place in sorted(calls) if frozenset(handles_of.get(place, ())) == key]
+            if len(found) == len(places):  # delegates with equal debug handles run in the order of the graph
+                self._outputs.update(zip(places, (outputs for _, outputs in found), strict=True))
+            else:
+                found = [(set().union(*(names for names, _ in found)), [])] * len(places)
+            self._nodes.update(zip(places, (names for names, _ in found), strict=True))
 
     def at_event(self, event: Event, nodes: list[Node]) -> list[Node]:
         """Returns the nodes at the location of an event: in its delegate, or outside of all delegates."""
         names = self._kernels
         if event.is_delegated_op and event.instruction is not None:
-            names = self._delegates.get(frozenset(self._handles.get(event.instruction, ())))
+            names = self._nodes.get(event.instruction)
         found = nodes if names is None else [node for node in nodes if node.name in names]
         return found or nodes
 
-    def outputs_of(self, handles: Iterable[int]) -> list[str]:
-        """Returns the names of the outputs of the delegate with these debug handles."""
-        return self._outputs.get(frozenset(handles), [])
+    def outputs_of(self, event: Event) -> list[str]:
+        """Returns the names of the outputs of a delegate call; an empty list if they are not known."""
+        return [] if event.instruction is None else self._outputs.get(event.instruction, [])
 
 
 def _kernel(event: Event) -> _Kernel | None:

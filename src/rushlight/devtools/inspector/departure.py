@@ -11,7 +11,7 @@ import torch
 
 from rushlight.devtools.inspector.alignment import Reference
 from rushlight.devtools.inspector.gaps import inputs_of, pairs_of
-from rushlight.devtools.inspector.matching import Pair, wide
+from rushlight.devtools.inspector.matching import Pair, differences, wide
 from rushlight.devtools.inspector.numerical_comparator import (
     MaxComparator,
     NumericalComparatorBase,
@@ -240,10 +240,8 @@ def _errors(reference: torch.Tensor, value: torch.Tensor) -> tuple[float, float]
     if not reference.numel():
         return 0.0, 0.0
     a, b = wide(reference), wide(value)
-    error, scale = float((a - b).abs_().max()), float(a.abs().max())
-    if math.isfinite(error) and math.isfinite(scale):
-        return error, scale
-    same = (a == b) | (a.isnan() & b.isnan())
-    difference = torch.where(same, 0.0, (a - b).abs()).nan_to_num(nan=torch.inf)
-    finite = a[a.isfinite()].abs()
-    return float(difference.max()), float(finite.max()) if finite.numel() else 0.0
+    error, scale = float(differences(a, b).max()), float(a.abs().max())
+    if not math.isfinite(scale):
+        finite = a[a.isfinite()].abs()
+        scale = float(finite.max()) if finite.numel() else 0.0
+    return error, scale

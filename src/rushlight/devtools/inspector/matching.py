@@ -181,8 +181,24 @@ def arrange(value: torch.Tensor, reference: object) -> torch.Tensor | None:
 
 
 def _distance(value: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
-    difference = (wide(value) - wide(reference)).abs_().nan_to_num_(nan=torch.inf)
-    return difference.sum(dtype=torch.float64)
+    """Returns the sum of the absolute differences; `differences` says what equal infinities and NaN add."""
+    return differences(wide(value), wide(reference)).sum(dtype=torch.float64)
+
+
+def differences(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Returns the absolute difference of each pair of elements.
+
+    The difference of equal infinities and of two NaN is 0. It is infinite if only one element is NaN.
+
+    Args:
+        a: floating-point values of any shape.
+        b: values with the shape and dtype of `a`.
+    """
+    found = (a - b).abs_()
+    if found.sum().isfinite():
+        return found
+    same = (a == b) | (a.isnan() & b.isnan())
+    return found.masked_fill_(same, 0.0).nan_to_num_(nan=torch.inf, posinf=torch.inf)
 
 
 def wide(tensor: torch.Tensor) -> torch.Tensor:

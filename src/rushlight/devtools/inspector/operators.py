@@ -81,9 +81,10 @@ def base_name(op: str) -> str:
     """Returns the name of an operator without library, overload and variant.
 
     The result is equal for kernels and nodes. The names "aten.add.Tensor", "aten::add.out" and
-    "native_call_add.out" give "add". "permute_copy" gives "permute".
+    "native_call_add.out" give "add". "permute_copy" gives "permute". "et_view", the kernel that replaces
+    "view_copy", gives "view".
     """
     name = op.removeprefix("native_call_").rpartition("::")[2]
     parts = name.split(".")
     name = parts[1] if len(parts) > 2 else parts[0]
-    return re.sub(r"(_copy|_)$", "", name)
+    return re.sub(r"^et_(?=view$)|(_copy|_)$", "", name)
