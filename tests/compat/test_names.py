@@ -86,7 +86,7 @@ def test_a_missing_name_is_named(tmp_path: Path) -> None:
 def test_a_backend_of_a_vendor_says_what_it_would_need(tmp_path: Path) -> None:
     result = run(INSTALL + "from executorch.backends.qualcomm.utils import utils", tmp_path)
     assert "it would need Qualcomm's AI Engine Direct (QNN) SDK" in result.stderr
-    result = run(INSTALL + "from executorch.extension.llm.export import gguf", tmp_path)
+    result = run(INSTALL + "from executorch.extension.llm.export import nvfp4", tmp_path)
     assert "quantize_model of extension.llm.export.quant quantize models" in result.stderr
     result = run(
         INSTALL

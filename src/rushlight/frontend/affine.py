@@ -15,13 +15,13 @@ import torch
 from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.fx import Node
-from torch.fx.node import Argument
+from torch.fx.node import Argument, map_arg
 
 from rushlight.ir import (
     meta,
     quantized_ops,  # noqa: F401  (defines quantized_decomposed)
 )
-from rushlight.ir.constants import NewConstants, stored_tensor
+from rushlight.ir.constants import NewConstants, constant_inputs, stored_tensor
 from rushlight.ir.facts import MethodProgram
 from rushlight.passes.base import ProgramPass
 
@@ -31,13 +31,15 @@ _CHOOSE = "torchao.choose_qparams_affine.default"
 _QUANTIZE = "torchao.quantize_affine.default"
 _DEQUANTIZE = "torchao.dequantize_affine.default"
 _DEQUANTIZE_INT4 = "torchao.dequantize_int4_tensor.default"
+_DEQUANTIZE_GGUF = "torchao.dequantize_gguf.default"
 _INT8 = (-128, 127)
 
 
 def uses_quantized_tensors(program: ExportedProgram) -> bool:
     """Whether the program's graph reads tensor subclasses or calls torchao's affine operators."""
     return any(
-        str(node.target) in (_ACCESS, _CHOOSE, _DEQUANTIZE, _DEQUANTIZE_INT4) for node in program.graph.nodes
+        str(node.target) in (_ACCESS, _CHOOSE, _DEQUANTIZE, _DEQUANTIZE_INT4, _DEQUANTIZE_GGUF)
+        for node in program.graph.nodes
     )
 
 
@@ -47,7 +49,8 @@ class LowerQuantizedTensorsPass(ProgramPass):
     Three patterns become operators of quantized_decomposed: activations that are quantized to int8 at run
     time, with parameters for each row, stored int8 matrices, with parameters for each channel or group, and
     stored matrices of packed 4-bit integers. Other affine operators are not changed; they are decomposed
-    later.
+    later. Stored matrices in the blocks of GGUF files, and packed ones whose zero points are no integers,
+    become floats.
     """
 
     def rewrite(self, program: MethodProgram) -> bool:
@@ -58,6 +61,9 @@ class LowerQuantizedTensorsPass(ProgramPass):
                 rewrite(node)
         for node in [node for node in program.graph.nodes if str(node.target) == _DEQUANTIZE_INT4]:
             _rewrite_packed_matrix(program, node)
+        for node in list(program.graph.nodes):
+            if str(node.target) in (_DEQUANTIZE_INT4, _DEQUANTIZE_GGUF):
+                _store_values(program, node)
         return True
 
 
@@ -212,6 +218,19 @@ def _rewrite_packed_matrix(program: ExportedProgram, node: Node) -> None:
     op = qd.dequantize_per_channel_group.default
     call = _call(node, op, *added, -8, 7, torch.int8, group, result)
     node.replace_all_uses_with(call)
+    node.graph.erase_node(node)
+
+
+def _store_values(program: ExportedProgram, node: Node) -> None:
+    """Replaces an operator on stored tensors by a constant, its result."""
+    constants = constant_inputs(program)
+    if any(source.name not in constants for source in node.all_input_nodes):
+        return
+    args, kwargs = map_arg((node.args, node.kwargs), lambda source: constants[source.name])
+    value = node.target(*args, **kwargs)  # type: ignore[operator]
+    source = node.all_input_nodes[0]
+    fake = meta.get_val(node).fake_mode.from_tensor(value, static_shapes=True)
+    node.replace_all_uses_with(NewConstants(program).add(f"{source.name}_values", value, fake, source))
     node.graph.erase_node(node)
 
 

@@ -143,15 +143,19 @@ def _convert(func: Any, types: Any, args: tuple[Any, ...], kwargs: Any) -> torch
     return values
 
 
-for _ops, _function in (
-    ([aten.linear.default], _linear),
-    ([aten.embedding.default], _embedding),
-    ([aten.t.default], _transpose),
-    ([aten.detach.default, aten.alias.default], _same),
-    ([aten._to_copy.default], _convert),
-):
-    ExportableInt4Tensor.implements(_ops)(_function)
+def compute_with_values(kind: Any) -> None:
+    """Lets operators read the values of a class of quantized matrices, which have `dequantize(dtype)`."""
+    for ops, function in (
+        ([aten.linear.default], _linear),
+        ([aten.embedding.default], _embedding),
+        ([aten.t.default], _transpose),
+        ([aten.detach.default, aten.alias.default], _same),
+        ([aten._to_copy.default], _convert),
+    ):
+        kind.implements(ops)(function)
+    # torch.export records what these functions call. Without them, it would record linear with the weight.
+    kind.implements_torch_function([torch.nn.functional.linear])(_linear)
+    kind.implements_torch_function([torch.nn.functional.embedding])(_embedding)
 
-# torch.export records what these functions call. Without them, it would record aten.linear with this weight.
-ExportableInt4Tensor.implements_torch_function([torch.nn.functional.linear])(_linear)
-ExportableInt4Tensor.implements_torch_function([torch.nn.functional.embedding])(_embedding)
+
+compute_with_values(ExportableInt4Tensor)

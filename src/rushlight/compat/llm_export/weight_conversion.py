@@ -11,6 +11,7 @@ from torchao.quantization import IntxUnpackedToInt8Tensor
 from torchao.quantization.quantize_.workflows.int4.int4_tensor import Int4Tensor
 from torchao.utils import TorchAOBaseTensor
 
+from rushlight.compat.llm_export.gguf import ExportableGGUFTensor
 from rushlight.compat.llm_export.int4 import ExportableInt4Tensor
 
 Convert: TypeAlias = Callable[[str, torch.Tensor], torch.Tensor]
@@ -18,6 +19,7 @@ Convert: TypeAlias = Callable[[str, torch.Tensor], torch.Tensor]
 
 # For each class of weights, the dimension of each part that has the output channels.
 _CHANNELS: dict[type, dict[str, int]] = {
+    ExportableGGUFTensor: {"raw": 0},
     ExportableInt4Tensor: {"qdata": 0, "scale": 1, "zero_point": 1},
     IntxUnpackedToInt8Tensor: {"qdata": 0, "scale": 0, "zero_point": 0},
 }

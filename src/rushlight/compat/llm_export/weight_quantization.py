@@ -16,6 +16,7 @@ from torchao.quantization.quant_primitives import (
 )
 from torchao.quantization.quantize_.workflows.int4.int4_tensor import Int4Tensor
 
+from rushlight.compat.llm_export.gguf import ExportableGGUFTensor
 from rushlight.compat.llm_export.int4 import ExportableInt4Tensor
 from rushlight.compat.llm_export.recipe import QuantConfig, QuantRecipe
 from rushlight.compat.llm_export.weight_conversion import Convert, maybe_cast, to_default
@@ -99,7 +100,7 @@ def dequantize_weight(weight: torch.Tensor, dtype: torch.dtype = torch.float32) 
     """Returns the values of a quantized weight.
 
     Args:
-        weight: a result of `quantize_weight`, or an `ExportableInt4Tensor`.
+        weight: a result of `quantize_weight`, an `ExportableInt4Tensor` or an `ExportableGGUFTensor`.
         dtype: the dtype of the values.
 
     Raises:
@@ -107,7 +108,7 @@ def dequantize_weight(weight: torch.Tensor, dtype: torch.dtype = torch.float32) 
     """
     if isinstance(weight, Int4Tensor):
         weight = ExportableInt4Tensor.from_int4_tensor(weight)
-    if isinstance(weight, ExportableInt4Tensor):
+    if isinstance(weight, (ExportableGGUFTensor, ExportableInt4Tensor)):
         return weight.dequantize(dtype)
     if isinstance(weight, IntxUnpackedToInt8Tensor):
         values: torch.Tensor = weight.to(dtype).dequantize()

@@ -46,10 +46,10 @@ LEFT_OUT: dict[str, str] = {
     "Qualcomm's backend",
     "executorch.extension.llm.modules": "a set of modules for models of torchtune",
     **{
-        f"executorch.extension.llm.export.{name}": "a part of loading quantized checkpoints (GGUF, MX, "
+        f"executorch.extension.llm.export.{name}": "a part of loading quantized checkpoints (MX, "
         "NVFP4), whose operators only ExecuTorch's backends for CUDA and MLX run; quantize_model_ of "
         "extension.llm.export.quantize and quantize_model of extension.llm.export.quant quantize models"
-        for name in ("gguf", "mx", "nvfp4")
+        for name in ("mx", "nvfp4")
     },
     "executorch.extension.llm": "a part of the tokenizers or export tools of language models; the page "
     "executorch.md of the documentation says which modules exist",

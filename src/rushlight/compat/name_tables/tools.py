@@ -212,6 +212,7 @@ MODULES: dict[str, Names] = {
     "executorch.extension.llm.custom_ops.preprocess_custom_ops": _IMAGE_OPS,
     "executorch.extension.llm.export": Names(
         names={
+            "ExportableGGUFTensor": f"{_LLM_EXPORT}.gguf:ExportableGGUFTensor",
             "ExportableInt4Tensor": f"{_LLM_EXPORT}.int4:ExportableInt4Tensor",
             "LLMEdgeManager": f"{_LLM_EXPORT}.builder:LLMEdgeManager",
         }
@@ -224,6 +225,14 @@ MODULES: dict[str, Names] = {
             "RemoveRedundantTransposes": f"{_LLM_EXPORT}.passes:RemoveRedundantTransposesPass",
             "ReplaceSDPAWithCustomSDPAPass": f"{_LLM_EXPORT}.passes:ReplaceSDPAWithCustomSDPAPass",
         }
+    ),
+    "executorch.extension.llm.export.gguf": Names(
+        (f"{_LLM_EXPORT}.gguf",),
+        {
+            "_max_uniform_group_size": f"{_LLM_EXPORT}.gguf:merged_groups",
+            **{f"{q}_GROUP_SIZE": f"{_LLM_EXPORT}.gguf:{q}.group_size" for q in ("Q4_K", "Q5_K", "Q6_K")},
+            **{f"_{q}_BLOCK_BYTES": f"{_LLM_EXPORT}.gguf:{q}.size" for q in ("Q4_K", "Q5_K", "Q6_K")},
+        },
     ),
     "executorch.extension.llm.export.int4": Names((f"{_LLM_EXPORT}.int4",)),
     "executorch.extension.llm.export.load": Names((f"{_LLM_EXPORT}.weight_conversion",)),
