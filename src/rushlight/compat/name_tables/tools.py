@@ -220,6 +220,7 @@ MODULES: dict[str, Names] = {
     "executorch.extension.llm.export.builder": Names((f"{_LLM_EXPORT}.builder",)),
     "executorch.extension.llm.export.config": Names(),
     "executorch.extension.llm.export.config.llm_config": Names((f"{_LLM_EXPORT}.config",)),
+    "executorch.extension.llm.export.export_llm": Names((f"{_LLM_EXPORT}.export_llm",)),
     "executorch.extension.llm.export.export_passes": Names(
         names={
             "RemoveRedundantTransposes": f"{_LLM_EXPORT}.passes:RemoveRedundantTransposesPass",
