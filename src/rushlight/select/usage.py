@@ -269,11 +269,11 @@ def _usage_of_yaml(path: Path) -> Usage:
     kernels: dict[str, Any] = content.get("et_kernel_metadata") or {}
     if not isinstance(kernels, dict):
         raise ValueError(f"{path}: `et_kernel_metadata` is not a mapping from operators to kernel keys")
-    operators = {str(name): _dtypes_of_keys(kernels.get(name)) for name in content.get("operators") or {}}
+    operators = {str(name): dtypes_of_keys(kernels.get(name)) for name in content.get("operators") or {}}
     return Usage(operators, every_operator=bool(content.get("include_all_operators")))
 
 
-def _dtypes_of_keys(keys: Any) -> Dtypes:
+def dtypes_of_keys(keys: Any) -> Dtypes:
     """Returns the dtypes in keys such as `v1/6;0,1|6;0,1`: the dtype and the dim order of each tensor."""
     if not isinstance(keys, list | dict | None):
         raise ValueError(f"the kernel keys {keys!r} are neither a list nor a mapping")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 from rushlight.compat.codegen.selection_headers import (
     count_prim_ops,
@@ -39,7 +39,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def test_dtypes_of_kernels(tmp_path: Path) -> None:
-    keys = {"aten::add.out": ["v1/6;0,1|3;0", "v1/15;0"], "my::op.out": ["default"]}
+    keys = {"aten::add.out": ["v1/6;0,1|3;0", "v1/15;0"], "my::op.out": ["default", "v1/6;0"]}
     path = selected(tmp_path / "list.yaml", {"et_kernel_metadata": keys})
     write_selected_op_variants_main([f"--yaml-file-path={path}", f"--output_dir={tmp_path}"])
     text = (tmp_path / "selected_op_variants.h").read_text()

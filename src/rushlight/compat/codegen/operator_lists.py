@@ -81,9 +81,10 @@ def io_metadata(program: Program) -> dict[str, set[tuple[IOMetaData, ...]]]:
 
 def _metadata(values: Sequence[EValue], index: int) -> IOMetaData:
     numbers = {kind: number for number, kind in enumerate(get_args(KernelTypes), 1)}
-    for tensor in _tensors(values, index):
-        return IOMetaData(numbers[Tensor], int(tensor.scalar_type), list(tensor.dim_order))
-    return IOMetaData(numbers[type(values[index].val)])
+    tensor = next(_tensors(values, index), None)
+    if tensor is None:
+        return IOMetaData(numbers[type(values[index].val)])
+    return IOMetaData(numbers[Tensor], int(tensor.scalar_type), list(tensor.dim_order))
 
 
 def _tensors(values: Sequence[EValue], index: int) -> Iterator[Tensor]:
@@ -171,6 +172,10 @@ def gen_oplist(
         root_ops: names of operators, separated by commas or spaces.
         ops_dict: a JSON object: a list of dtypes or kernel keys for each operator. An empty list means all.
         include_all_operators: whether the build has all operators.
+
+    Raises:
+        ValueError: a source is not valid.
+        OSError: a file cannot be read or written.
     """
     parts: list[Mapping[str, list[str]]] = []
     names: set[str] = set()
@@ -245,7 +250,7 @@ def gen_all_oplist_main(argv: Sequence[str]) -> None:
     merged = SelectiveBuilder.from_yaml_dict({})
     for path in map(_file, paths):
         content = read_yaml(path) or {}
-        for name, entry in content.get("operators", {}).items():
+        for name, entry in (content.get("operators") or {}).items():
             if many:
                 entry["debug_info"] = [str(path.resolve())]
             if options.check_ops_not_overlapping and name in origins:

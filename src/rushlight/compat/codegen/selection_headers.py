@@ -9,7 +9,7 @@ from typing import Any
 
 from rushlight.compat.codegen.operator_lists import OPTIONAL, REPEATED, REQUIRED, ScalarType, read_options
 from rushlight.select.kernels_yaml import write_if_changed
-from rushlight.select.usage import read_yaml
+from rushlight.select.usage import dtypes_of_keys, read_yaml
 
 _DTYPES_OF_KERNELS = """#pragma once
 /**
@@ -37,10 +37,9 @@ def write_selected_op_variants(yaml_file_path: str, output_dir: str) -> None:
     Path(output_dir, "selected_op_variants.h").write_text(text, encoding="utf-8")
 
 
-def _is_selected(keys: Iterable[str]) -> str:
+def _is_selected(keys: Sequence[str]) -> str:
     """Returns a C++ condition: the dtype is one of those in the kernel keys."""
-    numbers = {number for key in keys for number in re.findall(r"[/|](\d+);", key)}
-    names = sorted(ScalarType(int(number)).name for number in numbers)
+    names = sorted(ScalarType(dtype).name for dtype in dtypes_of_keys(keys) or ())
     return " || ".join(f"scalar_type == executorch::aten::ScalarType::{name}" for name in names) or "true"
 
 

@@ -40,6 +40,7 @@ _LLM_QUANT = (
 
 _LISTS = "rushlight.compat.codegen.operator_lists"
 _HEADERS = "rushlight.compat.codegen.selection_headers"
+_CPP_TYPES = Names(("rushlight.compat.codegen.cpp_types",))
 
 _LLM_OPS = Names(
     effects=(
@@ -58,6 +59,11 @@ _IMAGE_OPS = Names(
 
 MODULES: dict[str, Names] = {
     "executorch.codegen": Names(),
+    "executorch.codegen.api": Names(),
+    **{
+        f"executorch.codegen.api.{module}": _CPP_TYPES
+        for module in ("et_cpp", "types", "types.signatures", "types.types", "unboxing")
+    },
     "executorch.codegen.tools": Names(),
     "executorch.codegen.tools.gen_all_oplist": Names((_LISTS,), {"main": f"{_LISTS}:gen_all_oplist_main"}),
     "executorch.codegen.tools.gen_max_kernel_num": Names(
