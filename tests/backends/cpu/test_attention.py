@@ -296,6 +296,19 @@ def test_special_numbers_are_eagers(operand: int, value: float) -> None:
     assert_close(run(program, inputs), expected(F.scaled_dot_product_attention, inputs))
 
 
+@pytest.mark.parametrize("queries", [33, 2])
+@pytest.mark.parametrize("dtype", [torch.bool, torch.float32])
+def test_nan_is_no_mask(dtype: torch.dtype, queries: int) -> None:
+    inputs = tuple(torch.randn(1, 2, rows, 16) for rows in (queries, 21, 21))
+    mask = torch.rand(queries, 21) > 0.3
+    mask[1] = False
+    if dtype is torch.float32:
+        mask = torch.zeros(queries, 21).masked_fill(~mask, -torch.inf)
+    program, _ = lower(F.scaled_dot_product_attention, (*inputs, mask))
+    inputs[0][0, 1, :2, 5] = torch.nan
+    assert_close(run(program, (*inputs, mask)), expected(F.scaled_dot_product_attention, (*inputs, mask)))
+
+
 @pytest.mark.parametrize("shape", [(0, 3, 4), (0, 2, 3, 4), (2, 2, 0, 4)])
 def test_attention_without_elements(shape: tuple[int, ...]) -> None:
     inputs = (torch.randn(shape),)

@@ -92,6 +92,7 @@ def test_a_list_from_all_sources(program: Path, tmp_path: Path) -> None:
         "my::mul.out": ["default"],
     }
     assert set(content["operators"]) == set(content["et_kernel_metadata"])
+    assert "&" not in (tmp_path / "selected_operators.yaml").read_text()
     assert content["operators"]["my::mul.out"]["debug_info"] == [str(kernels)]
     usage = read_usage(tmp_path / "selected_operators.yaml")
     assert usage.operators["aten::sub.out"] == {ScalarType.INT, ScalarType.FLOAT}

@@ -135,7 +135,10 @@ RL_INLINE Floats mask_scores(const AttentionMasks& masks, float* scores, int64_t
 template <int Masks>
 RL_INLINE Floats exponentials(const AttentionMasks& masks, float* scores, int64_t n, float most) {
   if (masks.may_be_empty && most == -__builtin_inff()) {
-    for (int64_t i = 0; i < n; i += kWidth) store(scores + i, Floats{});
+    for (int64_t i = 0; i < n; i += kWidth) {
+      const Floats v = load(scores + i);
+      store(scores + i, select(v == v, Floats{}, v));  // NaN stays
+    }
     Floats one{};
     one[0] = 1.0f;
     return one;

@@ -142,9 +142,10 @@ def dump_yaml(
 ) -> None:
     """Writes a list of operators. `model_name` is the file that they come from."""
     operator = {"is_root_operator": True, "is_used_for_training": True, "include_all_overloads": False}
-    origin = {"debug_info": [model_name]} if model_name else {}
+    origins = [model_name] if model_name else []
     content = {
-        "operators": {name: operator | origin for name in op_list},
+        # A copy for each operator, because YAML writes a shared list as an anchor.
+        "operators": {name: {**operator, "debug_info": [*origins]} for name in op_list},
         "custom_classes": [],
         "build_features": [],
         "include_all_non_op_selectives": False,
