@@ -9,6 +9,7 @@ import torch
 
 import rushlight
 from rushlight.api import CompiledProgram, compile
+from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.ir.errors import ExportError
 from rushlight.runtime import Runtime
@@ -59,6 +60,21 @@ def test_programs_are_taken_too() -> None:
 def test_inputs_are_asked_for() -> None:
     with pytest.raises(ExportError, match="example_inputs are needed"):
         compile(Net())
+
+
+def test_inputs_that_do_not_fit_forward() -> None:
+    message = "forward of Net does not accept 0 positional and 0 keyword example inputs"
+    with pytest.raises(ExportError, match=f"{message}: missing a required argument: 'x'"):
+        compile(Net(), ())
+    program = torch.export.export(Net().eval(), (torch.randn(2, 4),))
+    with pytest.raises(ExportError, match="is exported already: give dynamic_shapes to torch.export.export"):
+        compile(program, dynamic_shapes=({0: torch.export.Dim("batch", max=8)},))
+
+
+@pytest.mark.parametrize("partitioner", ["cpu", CpuPartitioner, [CpuPartitioner]])
+def test_what_is_no_partitioner_is_refused(partitioner: Any) -> None:
+    with pytest.raises(TypeError, match=r"partitioner takes partitioners such as CpuPartitioner\(\), but"):
+        compile(Net(), torch.randn(2, 4), partitioner=partitioner)
 
 
 def test_settings_of_the_default_partitioner_work_or_are_refused() -> None:

@@ -184,6 +184,8 @@ def _exported_programs(
     if isinstance(model, torch.nn.Module):
         return export_module(model, example_inputs, example_kwargs, dynamic_shapes)
     if not isinstance(model, Mapping):
+        if dynamic_shapes is not None and isinstance(model, ExportedProgram):
+            raise ExportError("the program is exported already: give dynamic_shapes to torch.export.export")
         return model  # type: ignore[no-any-return]
     by_method = [argument or {} for argument in (example_inputs, example_kwargs, dynamic_shapes)]
     return {name: _exported_method(name, part, by_method) for name, part in model.items()}

@@ -220,6 +220,19 @@ def test_the_nearest_configuration_applies() -> None:
     assert linear.args[0].target is qd.dequantize_per_tensor.tensor
 
 
+def test_what_is_no_quantizer_or_configuration_is_refused() -> None:
+    model, inputs = text()
+    for quantizer, given in (
+        (dynamic_int8(), "QuantizationConfig"),
+        (CpuQuantizer, "the class CpuQuantizer"),
+    ):
+        with pytest.raises(QuantizationError, match=f"the quantizer must be an object .*, not {given}"):
+            quantize(model, inputs, quantizer)  # type: ignore[arg-type]
+    for config in ("int8", dynamic_int8):
+        with pytest.raises(QuantizationError, match="the result of a function such as static_int8"):
+            CpuQuantizer().set_global(config)  # type: ignore[arg-type]
+
+
 def test_quantizers_compose() -> None:
     model, inputs = text()
     words = CpuQuantizer().set_module_name("words", weight_only_int4())

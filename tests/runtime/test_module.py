@@ -57,6 +57,7 @@ Y = {"a": X, "b": [X]}
         ((X,), {"bias": X}, "forward takes 2 positional arguments, but 1 is given"),
         ((X, Y), {}, "keyword arguments bias: bias is missing"),
         ((X, Y), {"bias": X, "extra": X}, "extra is unknown"),
+        ((X,), {"bias": X, "extra": X}, "extra is unknown"),
         (
             (X, {"a": X}),
             {"bias": X},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -190,7 +190,12 @@ def _by_method(
 
 
 def _as_list(partitioners: Any) -> Sequence[Partitioner]:
-    return [partitioners] if isinstance(partitioners, Partitioner) else list(partitioners)
+    is_several = isinstance(partitioners, Iterable) and not isinstance(partitioners, (str, Partitioner))
+    items = list(partitioners) if is_several else [partitioners]
+    for item in items:
+        if not isinstance(item, Partitioner):
+            raise TypeError(f"partitioner takes partitioners such as CpuPartitioner(), but {item!r} is given")
+    return items
 
 
 class EdgeProgramManager:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -47,6 +48,15 @@ def export_module(
     if example_inputs is None and example_kwargs is None:
         raise ExportError("example_inputs are needed to compile a module")
     inputs = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else tuple(example_inputs or ())
+    try:
+        inspect.signature(module.forward).bind(*inputs, **(example_kwargs or {}))
+    except ValueError:  # the signature is not known
+        pass
+    except TypeError as error:
+        raise ExportError(
+            f"forward of {type(module).__name__} does not accept {len(inputs)} positional and "
+            f"{len(example_kwargs or ())} keyword example inputs: {error}"
+        ) from None
     modes = {part: part.training for part in module.modules()}
     if in_evaluation_mode:
         with suppress(NotImplementedError):  # A captured graph does not support eval().

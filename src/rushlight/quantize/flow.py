@@ -34,6 +34,14 @@ class _StrictQuantizer(Quantizer):  # type: ignore[misc]
 
     def __init__(self, quantizer: Quantizer) -> None:
         super().__init__()
+        if isinstance(quantizer, type) or not callable(getattr(quantizer, "transform_for_annotation", None)):
+            given = (
+                f"the class {quantizer.__name__}" if isinstance(quantizer, type) else type(quantizer).__name__
+            )
+            raise QuantizationError(
+                "the quantizer must be an object such as CpuQuantizer().set_global(static_int8()), not "
+                f"{given}"
+            )
         self._quantizer = quantizer
 
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:

@@ -141,8 +141,14 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         return self
 
     def _check(self, config: QuantizationConfig | None) -> None:
-        if config is not None:
-            self.check(config)
+        if config is None:
+            return
+        if not hasattr(config, "input_activation"):
+            raise QuantizationError(
+                f"{self.name}: a configuration is the result of a function such as static_int8(), not "
+                f"{config!r}"
+            )
+        self.check(config)
 
     def _overloads(self, operator_type: object) -> list[OpOverload]:
         return [target for target in self._by_target if operator_type in (target, target.overloadpacket)]

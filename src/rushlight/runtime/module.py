@@ -86,14 +86,14 @@ class ModuleMethod:
     def _flatten(self, args: tuple[object, ...], kwargs: dict[str, object]) -> list[object]:
         name = self.__name__
         args, kwargs = self._by_position(args, kwargs)
-        if len(args) != len(self._positional):
+        unknown = [key for key in kwargs if key not in self._keywords]
+        if len(args) != len(self._positional) and not unknown:
             raise InvalidArgumentError(
                 f"{name} takes {len(self._positional)} positional arguments, but {len(args)} "
                 + ("is given" if len(args) == 1 else "are given")
             )
         if kwargs.keys() != self._keywords.keys():
             missing = [key for key in self._keywords if key not in kwargs]
-            unknown = [key for key in kwargs if key not in self._keywords]
             raise InvalidArgumentError(
                 f"{name} was exported with the keyword arguments {', '.join(self._keywords) or '(none)'}: "
                 + "; ".join(
