@@ -115,5 +115,5 @@ def test_damaged_files_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     path = tmp_path / "damaged.pte"
     path.write_bytes(b"\0\0\0\0ET12" + b"\xff" * 64)
     assert main(["aot-c", str(path), "--out", str(tmp_path / "c")]) == 1
-    assert "rushlight: " in capsys.readouterr().err
+    assert f"rushlight: {path}: " in capsys.readouterr().err
     assert not (tmp_path / "c").exists()

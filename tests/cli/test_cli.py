@@ -138,6 +138,7 @@ def test_run_a_method(program: Path, capsys: Capture, method: str, value: str) -
         (["run", "PROGRAM", "--aten", "--inputs", "1", "2"], "takes 1 inputs, but 2 are given"),
         (["compile", "model.py"], "'model.py' is not of the form FILE.py:FACTORY"),
         (["compile", "absent.py:make"], "the file absent.py does not exist"),
+        (["compile", "json:dumps"], "dumps() failed: TypeError"),
     ],
 )
 def test_errors_are_one_line(program: Path, capsys: Capture, arguments: list[str], message: str) -> None:
@@ -376,7 +377,8 @@ def test_usage(capsys: Capture) -> None:
         with pytest.raises(SystemExit) as stop:
             main(arguments)
         assert stop.value.code == 2
-        assert "usage: rushlight" in capsys.readouterr().err
+        error = capsys.readouterr().err
+        assert "rushlight" in error and len(error.splitlines()) == 2
     with pytest.raises(SystemExit) as stop:
         main(["--version"])
     assert stop.value.code == 0

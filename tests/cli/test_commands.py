@@ -51,7 +51,15 @@ def test_wrong_usage(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main([name, "--no-such-option"])
     assert stopped.value.code == 2
-    assert "usage:" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert f"rushlight {name}: error: " in error and f"`rushlight {name} --help`" in error
+    assert len(error.splitlines()) == 2
+
+
+def test_a_misspelt_option_is_corrected(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["compile", "model.py:make", "--bakend=none"])
+    assert "did you mean --backend?" in capsys.readouterr().err
 
 
 def test_json_of_folders_and_kernels(capsys: pytest.CaptureFixture[str]) -> None:
@@ -193,6 +201,7 @@ def test_the_error_names_the_line_of_a_bad_factory(
     Path("syntax.py").write_text("def make(:")
     Path("imports.py").write_text("import absent_package")
     arguments = [str(program), "--module", factory] if command == "compare" else [factory]
+    arguments += ["--config", "dynamic_int8"] if command == "quantize" else []
     assert main([command, *arguments]) == 1
     assert message.format(folder=tmp_path) in error_line(capsys)
     assert not list(tmp_path.glob("*forward_fails*.pte"))

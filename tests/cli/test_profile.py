@@ -96,7 +96,7 @@ def test_the_model_in_the_place_of_a_record(tmp_path: Path, capsys: pytest.Captu
     path = compiled(tmp_path)
     (tmp_path / "net.etrecord").unlink()
     assert main(["profile", str(path)]) == 1
-    assert "the source lines of" in capsys.readouterr().err
+    assert "rushlight profile --by step` needs neither" in capsys.readouterr().err
     facts = profiled(capsys, str(path), "--module", f"{tmp_path / 'model.py'}:make", "--runs", "1")
     assert {Path(line["name"]).name for line in facts["lines"]} >= {"model.py:11", "model.py:12"}
 

@@ -61,6 +61,10 @@ def words():
     return ["word"]
 
 
+def nothing():
+    pass
+
+
 def bad():
     return [torch.full((2, 1, 8, 8), torch.nan)]
 
@@ -160,7 +164,7 @@ def test_a_floor_for_the_result_leaves_layers(folder: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["quantized_model.py:net"], "calibration: no data was given"),
+        (["quantized_model.py:net"], "--config static_int8 needs representative inputs: give --data"),
         (
             ["quantized_model.py:sine", "--data", "quantized_model.py:data"],
             "there is nothing to quantize: the model's operators are aten.sin.default",
@@ -196,7 +200,19 @@ def test_a_floor_for_the_result_leaves_layers(folder: Path, capsys: pytest.Captu
             + ["--backend", "xnnpack"],
             "--config static_int16: XNNPACK supports only 8-bit activations; use --backend cpu",
         ),
-        (["quantized_model.py:net", "--config", "dynamic_int8", "--report"], "comparison: no data was given"),
+        (
+            ["quantized_model.py:net", "--config", "dynamic_int8", "--report"],
+            "no data was given, but --report needs representative inputs: give --data",
+        ),
+        (
+            ["quantized_model.py:net", "--data", "quantized_model.py:nothing"],
+            "--data: nothing() must return several tensors or tuples of tensors, not NoneType",
+        ),
+        (
+            ["quantized_model.py:net", "--data", "quantized_model.py:data"]
+            + ["--quantizer", "quantized_model.py:data"],
+            "the quantizer must be an object such as CpuQuantizer().set_global(static_int8()), not list",
+        ),
         (
             ["quantized_model.py:net", "--config", "static_int8", "--group-size", "4"],
             "static_int8 has no groups",
@@ -205,7 +221,10 @@ def test_a_floor_for_the_result_leaves_layers(folder: Path, capsys: pytest.Captu
             ["quantized_model.py:net", "--html", "report.html"],
             "--html: there is no report to write",
         ),
-        (["quantized_model.py:net", "--float-modules", "tail"], "the model has no module 'tail'"),
+        (
+            ["quantized_model.py:net", "--data", "quantized_model.py:data", "--float-modules", "tail"],
+            "the model has no module 'tail'",
+        ),
         (["quantized_model.py:net", "--data", "quantized_model.py"], "is not of the form FILE.py:FACTORY"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -12,6 +12,7 @@ from rushlight.aot_c.project import check_program, cmake_project
 from rushlight.cli.arguments import Commands, count_text
 from rushlight.devtools.bundled_program.serialize import deserialize_from_flatbuffer_to_bundled_program
 from rushlight.files import write_file
+from rushlight.format.errors import FormatError
 from rushlight.runtime.errors import InvalidArgumentError
 from rushlight.select.usage import is_bundled_program, program_of
 
@@ -67,7 +68,10 @@ def run(options: argparse.Namespace) -> None:
         raise InvalidArgumentError(
             f"--check needs test cases, but {options.file} is not a .bpte file; see docs/bundled-programs.md"
         )
-    program = c_program(program_of(data), name, options.file.name)
+    try:
+        program = c_program(program_of(data), name, options.file.name)
+    except FormatError as error:
+        raise FormatError(f"{options.file}: {error}") from error
     files = {**program.files, "CMakeLists.txt": cmake_project(name, options.check)}
     if options.check:
         bundle = deserialize_from_flatbuffer_to_bundled_program(data)

@@ -40,6 +40,10 @@ def add_backend_options(parser: argparse.ArgumentParser) -> None:
         choices=("float16", "bfloat16"),
         help="store float32 weights in 16 bits, which halves their size",
     )
+
+
+def add_explain_option(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that prints which operators no backend runs."""
     parser.add_argument(
         "--explain", action="store_true", help="print the operators that no backend runs, and the reasons"
     )

@@ -18,7 +18,7 @@ from rushlight.cli.arguments import (
     load_libraries,
     size_text,
 )
-from rushlight.cli.backends import add_backend_options, explanation, partitioners
+from rushlight.cli.backends import add_backend_options, add_explain_option, explanation, partitioners
 from rushlight.cli.factory import load_model
 from rushlight.memory.hierarchy import Memory
 
@@ -40,6 +40,7 @@ def add_to(commands: Commands) -> None:
     )
     add_output_option(parser, "FACTORY.pte")
     add_backend_options(parser)
+    add_explain_option(parser)
     add_record_output_option(parser)
     parser.add_argument(
         "--digest",
@@ -64,15 +65,14 @@ def add_to(commands: Commands) -> None:
 
 def _memory(text: str) -> Memory:
     """Parses a value of --memory."""
-    name, *rest = text.split(":")
     try:
-        size, cost = rest if len(rest) > 1 else (*rest, "1")
+        name, size, cost = text.split(":") if text.count(":") > 1 else (*text.split(":"), "1")
         factor = {"K": 1024, "M": 1024**2}.get(size[-1:].upper(), 1)
         bytes_of = int(size[:-1] if factor > 1 else size) * factor if size else None
         return Memory(name, 1, bytes_of, float(cost))
     except ValueError as error:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not of the form NAME:SIZE[:COST], such as sram:256K:1.0: {error}"
+            f"{text!r} is not of the form NAME:SIZE[:COST], such as sram:256K:1.0"
         ) from error
 
 

@@ -63,10 +63,20 @@ def load_model(text: str) -> tuple[str, Any, tuple[Any, ...]]:
         where = f"{place}: " if place else ""
         raise InvalidArgumentError(f"{name}() failed: {where}{type(error).__name__}: {error}") from error
     if not isinstance(made, tuple) or len(made) != 2 or not isinstance(made[1], (tuple, list)):
-        raise InvalidArgumentError(f"{name}() must return the model and a tuple of its example inputs")
+        raise InvalidArgumentError(
+            f"{name}() must return the model and a tuple of its example inputs, not {_kind(made)}; for a "
+            "model with dynamic sizes, return the result of torch.export.export instead of the model"
+        )
     model, inputs = made[0], tuple(made[1])
     _check_model(name, model, inputs)
     return name, model, inputs
+
+
+def _kind(made: Any) -> str:
+    """Describes the result of a factory by types, such as "(Net, Tensor)"."""
+    if not isinstance(made, tuple):
+        return type(made).__name__
+    return f"({', '.join(type(item).__name__ for item in made)})"
 
 
 def _check_model(name: str, model: Any, inputs: tuple[Any, ...]) -> None:
@@ -99,7 +109,7 @@ def user_line(error: BaseException) -> str | None:
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = Path(frame.filename).resolve()
         if not frame.filename.startswith("<") and not any(folder in path.parents for folder in folders):
-            return f"{frame.filename}:{frame.lineno}: {frame.line}"
+            return f"{frame.filename}:{frame.lineno}: {(frame.line or '').removesuffix(':')}"
     return None
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import logging
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 from rushlight import __version__
 from rushlight.cli import (
@@ -29,7 +30,7 @@ from rushlight.cli import (
     size,
     upgrade,
 )
-from rushlight.cli.exit_codes import EPILOG, ERROR, INTERRUPTED, OK
+from rushlight.cli.exit_codes import EPILOG, ERROR, INTERRUPTED, OK, USAGE
 from rushlight.cli.factory import user_line
 
 _COMMANDS = (
@@ -71,6 +72,21 @@ class _HelpFormatter(argparse.HelpFormatter):
 class _CommandParser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, formatter_class=_HelpFormatter)
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Any = None, namespace: Any = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parses the options of the subcommand. An unknown option is an error of the subcommand."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            close = difflib.get_close_matches(unknown[0].partition("=")[0], self._option_string_actions, 1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return found, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """Prints the error without the long list of all options, and ends the process."""
+        self.exit(USAGE, f"{self.prog}: error: {message}\n`{self.prog} --help` shows the options\n")
 
 
 def parser() -> argparse.ArgumentParser:

@@ -65,7 +65,11 @@ def run(options: argparse.Namespace) -> None:
     if options.trace:
         check_trace_path(options.trace)
     is_named_by_trace = options.by == "step" and options.etrecord is None and options.module is None
-    record = None if is_named_by_trace else record_of(options)
+    record = (
+        None
+        if is_named_by_trace
+        else record_of(options, ". `rushlight profile --by step` needs neither of them")
+    )
     inspector, dump = traced(
         options, lambda method: read_inputs(method.metadata, options.inputs), options.runs, record
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -23,7 +23,7 @@ from rushlight.cli.arguments import (
     load_libraries,
     size_text,
 )
-from rushlight.cli.backends import add_backend_options, explanation, partitioners
+from rushlight.cli.backends import add_backend_options, add_explain_option, explanation, partitioners
 from rushlight.cli.factory import load_function, load_model
 from rushlight.files import write_file
 from rushlight.ir.json_types import JsonObject
@@ -60,7 +60,8 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "factory",
         metavar="FILE.py:FACTORY",
-        help="the function that returns the model, also as package.module:FACTORY",
+        help="the function that returns the model, also as package.module:FACTORY; or a .pt2 file that "
+        "torch.export.save wrote",
     )
     add_output_option(parser, "FACTORY-CONFIG.pte")
     add_record_output_option(parser)
@@ -74,6 +75,7 @@ def add_to(commands: Commands) -> None:
     )
     _add_configuration_options(parser)
     add_backend_options(parser)
+    add_explain_option(parser)
     parser.add_argument(
         "--quantizer", metavar="FILE.py:FUNCTION", help="a function that returns a quantizer of your own"
     )
@@ -192,6 +194,8 @@ def _run(options: argparse.Namespace) -> _Output:
 
     name, model, example = load_model(options.factory)
     quantizer = _quantizer(options)
+    if not options.data:
+        _check_no_data(options)
     data = _data(options.data, example)
     with plain_words(model if isinstance(model, torch.nn.Module) else None):
         program = quantize.export_float(model, example)
@@ -234,6 +238,25 @@ def _check_options(options: argparse.Namespace) -> None:
     check_output(options.output)
     check_folder("--html", options.html)
     check_folder("--etrecord", options.etrecord)
+
+
+def _check_no_data(options: argparse.Namespace) -> None:
+    """Refuses options that need data."""
+    given = {
+        "--report": options.report,
+        "--sensitivity": options.sensitivity,
+        "--by-inputs": options.by_inputs,
+    }
+    wanted = [name for name, is_given in given.items() if is_given]
+    if options.min_snr is not None:
+        wanted.append("--min-snr")
+    if options.quantizer is None and options.config.startswith("static"):
+        wanted.append(f"--config {options.config}")
+    if wanted:
+        raise InvalidArgumentError(
+            f"no data was given, but {' and '.join(wanted)} {'needs' if len(wanted) == 1 else 'need'} "
+            "representative inputs: give --data; a dynamic or weight-only --config needs no data"
+        )
 
 
 def _save(
@@ -329,10 +352,14 @@ def _data(sources: list[str], example: tuple[Any, ...]) -> list[tuple[Any, ...]]
     if not all(source.endswith(".npy") for source in sources):
         if len(sources) != 1:
             raise InvalidArgumentError("--data: give one FILE.py:FUNCTION, or a .npy file for each input")
-        items = [
-            item if isinstance(item, (tuple, list)) else (item,) for item in load_function(sources[0])[1]()
-        ]
-        return [tuple(item) for item in items]
+        name, function = load_function(sources[0])
+        made = function()
+        if not isinstance(made, Iterable):
+            raise InvalidArgumentError(
+                f"--data: {name}() must return several tensors or tuples of tensors, not "
+                f"{type(made).__name__}"
+            )
+        return [tuple(item) if isinstance(item, (tuple, list)) else (item,) for item in made]
     arrays = [load_array(source) for source in sources]
     if len(arrays) != len(example):
         raise InvalidArgumentError(
@@ -342,7 +369,7 @@ def _data(sources: list[str], example: tuple[Any, ...]) -> list[tuple[Any, ...]]
     counts = {len(array) for array in arrays}
     if len(counts) != 1:
         raise InvalidArgumentError(f"--data: the files have different numbers of samples: {sorted(counts)}")
-    batch = int(example[0].shape[0])
+    batch = int(example[0].shape[0]) if isinstance(example[0], torch.Tensor) and example[0].dim() else 1
     return [
         tuple(torch.from_numpy(array[start : start + batch]) for array in arrays)
         for start in range(0, counts.pop() - batch + 1, batch)

@@ -62,8 +62,12 @@ def add_record_options(parser: argparse.ArgumentParser) -> None:
     add_backend_options(parser)
 
 
-def record_of(options: argparse.Namespace) -> ETRecord:
+def record_of(options: argparse.Namespace, hint: str = "") -> ETRecord:
     """Reads or creates the ETRecord of the program that the options name.
+
+    Args:
+        options: the parsed options.
+        hint: the end of the error message if there is neither an ETRecord nor a model.
 
     Raises:
         FormatError: the program is damaged.
@@ -79,9 +83,8 @@ def record_of(options: argparse.Namespace) -> ETRecord:
         return parse_etrecord_of(path, found)
     if options.module is None:
         raise InvalidArgumentError(
-            f"the source lines of {path} are not known: give --etrecord with a file that `rushlight compile "
-            "--etrecord` wrote, or --module FILE.py:FACTORY. `rushlight profile --by step` needs neither "
-            "of them"
+            f"the model of {path} is not known: give --etrecord with a file that `rushlight compile "
+            f"--etrecord` wrote, or --module FILE.py:FACTORY{hint}"
         )
     load_libraries(options)
     _, model, inputs = load_model(options.module)

@@ -230,5 +230,5 @@ def _line_of_user(error: BaseException) -> str | None:
             continue
         if path.name in ("contextlib.py", "functools.py"):
             continue
-        return f"{frame.filename}:{frame.lineno}: {frame.line}"
+        return f"{frame.filename}:{frame.lineno}: {(frame.line or '').removesuffix(':')}"
     return None
