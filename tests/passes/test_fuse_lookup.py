@@ -51,6 +51,23 @@ def test_all_256_results_are_those_of_eager(function: Callable[[torch.Tensor], t
     assert torch.equal(program.module()(ENTRIES), Requantized(function)(ENTRIES))
 
 
+def test_each_table_has_the_parameters_of_its_input() -> None:
+    """The tensor is also dequantized with other parameters, before its function and after."""
+
+    class Twice(torch.nn.Module):
+        def forward(self, q: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            first, second = qd.dequantize_per_tensor(q, *OUT), qd.dequantize_per_tensor(q, *IN)
+            return tuple(qd.quantize_per_tensor(F.silu(x), *OUT) for x in (second, first))
+
+    program = edge_of(Twice(), ENTRIES)
+    fuse_lookups(Rewriter(program, lambda op, dtype: True))
+    program.graph.eliminate_dead_code()
+    program.graph_module.recompile()
+    assert calls(program.graph_module) == ["rushlight.quantized_lookup.default"] * 2
+    for got, expected in zip(program.module()(ENTRIES), Twice()(ENTRIES), strict=True):
+        assert torch.equal(got, expected)
+
+
 def test_what_mixes_elements_is_no_table() -> None:
     program = rewritten(lambda x: F.silu(x).cumsum(0))
     assert not any("lookup" in name for name in calls(program.graph_module))

@@ -49,12 +49,13 @@ def fuse_lookups(rewriter: Rewriter) -> None:
 
 
 def _cluster(rewriter: Rewriter, quantize: Node) -> tuple[list[Node], Node] | None:
-    """Returns the elementwise nodes from a quantized tensor to `quantize`, in order, and this tensor.
+    """Returns the elementwise nodes from a quantized tensor to `quantize`, in order.
 
-    The result is None if the nodes do not depend on exactly one quantized tensor and on scalar constants.
+    Also returns a node that dequantizes this tensor for them. The result is None if the nodes do not depend
+    on exactly one quantized tensor and on scalar constants.
     """
     members: dict[Node, None] = {}
-    sources: dict[tuple[Any, QuantParams], None] = {}
+    sources: dict[tuple[Any, QuantParams], Node] = {}
     shape = meta.get_shape(quantize)
 
     def visit(node: object) -> bool:
@@ -63,7 +64,7 @@ def _cluster(rewriter: Rewriter, quantize: Node) -> tuple[list[Node], Node] | No
             return True
         params = dequantize_params(node)
         if params is not None and rewriter.value(node.args[0]) is None:
-            sources[node.args[0], params] = None
+            sources[node.args[0], params] = node
             return True
         constant = rewriter.value(node)
         if constant is not None:
@@ -79,12 +80,11 @@ def _cluster(rewriter: Rewriter, quantize: Node) -> tuple[list[Node], Node] | No
         return None
     if any(user not in members and user is not quantize for node in members for user in node.users):
         return None
-    (source, _params), *_ = sources
-    return (list(members), source) if meta.get_shape(source) == shape else None
+    (reader,) = sources.values()
+    return (list(members), reader) if meta.get_shape(reader) == shape else None
 
 
-def _fuse(rewriter: Rewriter, quantize: Node, params: QuantParams, members: list[Node], source: Node) -> None:
-    reader = next(node for node in source.users if dequantize_params(node) is not None)
+def _fuse(rewriter: Rewriter, quantize: Node, params: QuantParams, members: list[Node], reader: Node) -> None:
     given = dequantize_params(reader)
     assert given is not None
     limits = torch.iinfo(given.dtype)
@@ -107,4 +107,4 @@ def _fuse(rewriter: Rewriter, quantize: Node, params: QuantParams, members: list
     table = qd.quantize_per_tensor.default(value(quantize.args[0]), *quantize.args[1:])
     stored = rewriter.constant("_lookup_table", table.contiguous(), quantize)
     target = ops.backend.rushlight.quantized_lookup.default
-    rewriter.replace(quantize, rewriter.call(quantize, target, (source, stored)))
+    rewriter.replace(quantize, rewriter.call(quantize, target, (reader.args[0], stored)))

@@ -393,6 +393,27 @@ def test_unsigned_numbers_at_the_ends() -> None:
     assert (got.int() - Unsigned()(x).int()).abs().max() <= 1
 
 
+def test_a_smaller_range_of_the_same_parameters_clamps() -> None:
+    op = torch.ops.quantized_decomposed
+
+    class Narrower(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(128, 4)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            y = op.quantize_per_tensor.default(x, 0.02, 5, -128, 127, torch.int8)
+            real = op.dequantize_per_tensor.default(y, 0.02, 5, -128, 127, torch.int8)
+            narrow = op.quantize_per_tensor.default(real, 0.02, 5, -60, 70, torch.int8)
+            return op.dequantize_per_tensor.default(narrow, 0.02, 5, -60, 70, torch.int8), self.linear(real)
+
+    model, x = Narrower(), torch.linspace(-3, 3, 256).reshape(2, 128)
+    program = lower(torch.export.export(model, (x,)))
+    got = Runtime.get().load_program(program).load_method("forward").execute([x])
+    for result, expected in zip(got, model(x), strict=True):
+        torch.testing.assert_close(torch.as_tensor(result), expected)
+
+
 @pytest.mark.damage
 @pytest.mark.parametrize("case", ["static", "dynamic", "weights", "both"])
 def test_a_damaged_plan_gives_an_error_or_a_result(case: str) -> None:

@@ -121,3 +121,21 @@ def test_results_have_the_range_of_the_configuration(name: str, act_range: tuple
         float(node.args[1]) for node in program.graph.nodes if "dequantize_per_tensor" in str(node.target)
     ]
     assert (method.execute([3 * x])[0] - want).abs().max() < 1.01 * steps[-1]
+
+
+class ReadTwice(torch.nn.Module):
+    """Dequantizes a tensor with the parameters with which it was quantized, and with others."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = qd.quantize_per_tensor.default(x, 0.02, 5, -128, 127, torch.int8)
+        first = qd.dequantize_per_tensor.default(y, 0.03, -7, -128, 127, torch.int8)
+        return torch.relu(first), qd.dequantize_per_tensor.default(y, 0.02, 5, -128, 127, torch.int8)
+
+
+def test_other_parameters_than_those_of_the_tensor_stay_outside() -> None:
+    x = torch.randn(3, 8)
+    program = torch.export.export(ReadTwice(), (x,))
+    lowered = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()]).to_executorch()
+    results = Runtime.get().load_program(lowered.buffer).load_method("forward").execute([x])
+    for got, expected in zip(results, ReadTwice()(x), strict=True):
+        torch.testing.assert_close(got, expected, rtol=0, atol=1e-6)

@@ -69,7 +69,18 @@ def quantize_params(node: object) -> QuantParams | None:
 
 
 def dequantize_params(node: object) -> QuantParams | None:
-    """Returns the parameters of a node that dequantizes int8 to float32 or float16."""
+    """Returns the parameters of a node that dequantizes int8 to float32 or float16.
+
+    The result is None if the parameters are not those with which the payload stores the int8 tensor.
+    """
+    params = _dequantize_params(node)
+    if params is None or not isinstance(node, Node) or not isinstance(node.args[0], Node):
+        return None
+    stored = params_of_value(node.args[0])
+    return params if stored is not None and params.same_mapping(stored) else None
+
+
+def _dequantize_params(node: object) -> QuantParams | None:
     return quantization.dequantize_params(node, torch.int8, results=(torch.float32, torch.float16))
 
 
@@ -100,7 +111,7 @@ def result_bounds(activation: Node | None, params: QuantParams | None) -> tuple[
 def params_of_value(node: Node) -> QuantParams | None:
     """Returns the quantization parameters of an int8 node, taken from the node or one of its users."""
     found = quantize_params(node)
-    return found or next(filter(None, (dequantize_params(user) for user in node.users)), None)
+    return found or next(filter(None, (_dequantize_params(user) for user in node.users)), None)
 
 
 def is_packed_int4(weight: QuantizedWeight) -> bool:

@@ -100,7 +100,7 @@ def _quantize(
         origin = source if function is None else function.source
         assert isinstance(origin, Node)
         stored, old = lowering.stored_tensor(origin), lowering.quant_params[origin]
-        if function is None and old.same_mapping(params):
+        if function is None and params.includes_range_of(old):
             lowering.set_tensor(node, stored)
             return
         table = (

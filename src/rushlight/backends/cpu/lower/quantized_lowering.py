@@ -227,7 +227,7 @@ class QuantizedLowering(Lowering):
             out: the output, with the sizes of the input.
             node: the node that the step computes.
         """
-        if old.same_mapping(new) and new.quant_min <= old.quant_min and old.quant_max <= new.quant_max:
+        if new.includes_range_of(old):
             self.emit_copy(tensor, out, node)
         else:
             self.emit_lookup(tensor, new.quantize(old.dequantize(INT8_VALUES)), out, node)
