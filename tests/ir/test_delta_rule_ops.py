@@ -70,6 +70,21 @@ def test_the_former_name() -> None:
     torch.testing.assert_close(llama.channelwise_gated_delta_rule(*inputs), llama.gated_delta_rule(*inputs))
 
 
+@pytest.mark.parametrize("name", ["gated_delta_rule", "channelwise_gated_delta_rule"])
+def test_the_out_variant(name: str) -> None:
+    inputs, output, state = samples(3), torch.empty(1), torch.empty(2, 2, 5, 6)
+    found = getattr(llama, name).out(*inputs, out=output, final_state_out=state)
+    assert found[0] is output and found[1] is state
+    torch.testing.assert_close(found, llama.gated_delta_rule(*inputs))
+    with pytest.raises(RuntimeError, match="final_state_out must not alias initial_state"):
+        llama.gated_delta_rule.out(*inputs, out=output, final_state_out=inputs[-1][:1])
+    with pytest.raises(RuntimeError, match="must have the shape"):
+        llama.gated_delta_rule.out(
+            inputs[0][..., 1:], *inputs[1:], out=output, final_state_out=torch.empty(0)
+        )
+    torch.testing.assert_close(output, llama.gated_delta_rule(*inputs)[0])
+
+
 @pytest.mark.parametrize(
     ("position", "shape", "message"),
     [

@@ -14,6 +14,7 @@ from torch.library import Library
 
 _LIBRARY = Library("llama", "FRAGMENT")
 _ARGUMENTS = "Tensor query, Tensor key, Tensor value, Tensor decay, Tensor beta, Tensor initial_state"
+_OUT = "Tensor(a!) out, Tensor(b!) final_state_out"
 _NAMES = ("gated_delta_rule", "channelwise_gated_delta_rule")  # The second is a former name.
 
 _LONGEST_WITHOUT_LOOP = 8
@@ -126,7 +127,20 @@ def _check(
         )
 
 
+def _write(
+    *inputs: torch.Tensor, out: torch.Tensor, final_state_out: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Writes the results to tensors, which are resized."""
+    if final_state_out.untyped_storage().data_ptr() == inputs[-1].untyped_storage().data_ptr():
+        raise RuntimeError("llama::gated_delta_rule: final_state_out must not alias initial_state")
+    for target, result in zip((out, final_state_out), gated_delta_rule(*inputs), strict=True):
+        target.resize_(result.shape).copy_(result)
+    return out, final_state_out
+
+
 for _name in _NAMES:
     if not hasattr(torch.ops.llama, _name):
         _LIBRARY.define(f"{_name}({_ARGUMENTS}) -> (Tensor, Tensor)")
         _LIBRARY.impl(_name, gated_delta_rule, "CompositeImplicitAutograd")
+        _LIBRARY.define(f"{_name}.out({_ARGUMENTS}, *, {_OUT}) -> (Tensor(a!), Tensor(b!))")
+        _LIBRARY.impl(f"{_name}.out", _write, "CompositeExplicitAutograd")
