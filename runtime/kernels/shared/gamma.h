@@ -109,7 +109,7 @@ inline double incomplete_gamma(bool upper, double a, double x) {
 inline double polygamma(int64_t n, double x) {
   constexpr double kPi = 3.141592653589793;
   if (n == 1 && x < 0.5) {
-    const double sine = std::sin(kPi * (x - std::floor(x)));
+    const double sine = std::sin(kPi * (x - std::trunc(x)));
     return x == std::floor(x) ? std::numeric_limits<double>::infinity() : kPi * kPi / (sine * sine) - zeta(2, 1 - x);
   }
   const double order = static_cast<double>(n);

@@ -12,7 +12,7 @@ inline double digamma(double x) {
   if (x == 0) return std::copysign(std::numeric_limits<double>::infinity(), -x);
   if (x < 0) {
     if (x == std::floor(x)) return std::nan("");
-    return digamma(1 - x) - kPi / std::tan(kPi * (x - std::floor(x)));
+    return digamma(1 - x) - kPi / std::tan(kPi * (x - std::trunc(x)));
   }
   double sum = 0;
   for (; x < 10; x += 1) sum -= 1 / x;
