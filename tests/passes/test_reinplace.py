@@ -71,11 +71,19 @@ class Twice(torch.nn.Module):
         return index_put(index_put(x + 1, [i], v), [i], v * 2)
 
 
+class OfNewState(State):
+    """The operator reads the new contents of the buffer, which the program then stores."""
+
+    def forward(self, x: torch.Tensor, i: torch.Tensor, v: torch.Tensor) -> Any:
+        self.state.copy_(self.state + x)
+        return index_put(self.state, [i], v)
+
+
 @pytest.mark.parametrize("planner", [None, naive])
 @pytest.mark.parametrize(
     ("model", "count"),
     [(Dies, 1), (ReadLater, 0), (ViewReadLater, 0), (Returned, 0), (OfInput, 0), (WritesInput, 1), (State, 1)]
-    + [(Twice, 2)],
+    + [(Twice, 2), (OfNewState, 0)],
 )
 def test_updates_in_place(model: type[torch.nn.Module], count: int, planner: Any) -> None:
     edge = to_edge(torch.export.export(model(), INPUTS))
@@ -86,11 +94,12 @@ def test_updates_in_place(model: type[torch.nn.Module], count: int, planner: Any
     )
     names = [op.name for op in manager.executorch_program.execution_plan[0].operators]
     assert ("aten::index_put_" in names) == (count > 0)
-    expected = model()(*[value.clone() for value in INPUTS])
-    module = _load_for_executorch_from_buffer(manager.buffer)
-    actual = module.forward([value.clone() for value in INPUTS])
-    for want, got in zip(expected if isinstance(expected, tuple) else (expected,), actual, strict=True):
-        torch.testing.assert_close(got, want)
+    eager, module = model(), _load_for_executorch_from_buffer(manager.buffer)
+    for _ in range(2):
+        expected = eager(*[value.clone() for value in INPUTS])
+        actual = module.forward([value.clone() for value in INPUTS])
+        for want, got in zip(expected if isinstance(expected, tuple) else (expected,), actual, strict=True):
+            torch.testing.assert_close(got, want)
 
 
 def test_the_function_changes_the_program_that_it_is_given() -> None:

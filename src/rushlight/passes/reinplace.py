@@ -127,9 +127,9 @@ def _replacements(chosen: Iterable[object], overrides: Mapping[object, object]) 
 
 def _reinplace(program: ExportedProgram, replacements: Mapping[object, object]) -> bool:
     graph = program.graph
-    output: Node = graph.output_node()
     writable = _writable_inputs(program)
-    read = {_storage(node) for node in _results(program, output)}
+    # The caller reads the results, and the program copies new values of buffers and inputs at its end.
+    read = {_storage(node) for node in graph.output_node().all_input_nodes}
     changed = False
     for node in reversed(list(graph.nodes)):
         if node.op != "call_function":
@@ -159,19 +159,6 @@ def _writable_inputs(program: ExportedProgram) -> set[str]:
         for spec in signature.input_specs
         if (spec.arg.name if spec.kind is InputKind.USER_INPUT else spec.target) in targets
     }
-
-
-def _results(program: ExportedProgram, output: Node) -> list[Node]:
-    """Returns the results for the caller, without the new values of buffers and inputs."""
-    specs = program.graph_signature.output_specs
-    values = output.args[0]
-    listed = list(values) if isinstance(values, (list, tuple)) else [values]
-    kinds = [spec.kind for spec in specs] if len(specs) == len(listed) else [None] * len(listed)
-    return [
-        value
-        for value, kind in zip(listed, kinds, strict=True)
-        if isinstance(value, Node) and kind not in _WRITES_INPUT
-    ]
 
 
 def _storage(node: Node) -> Node:
