@@ -5,9 +5,13 @@ from typing import Any
 import pytest
 import torch
 
+import rushlight
+from rushlight.compiler.config import ExecutorchBackendConfig
+from rushlight.compiler.edge import to_edge
 from rushlight.ir import meta
 from rushlight.ir.control_flow import COND, MAP, SCAN, WHILE_LOOP
 from rushlight.memory.apply import PlanOptions, plan_memory
+from rushlight.memory.planning_pass import MemoryPlanningPass
 from rushlight.memory.timeline import build_timeline
 
 aten = torch.ops.aten
@@ -151,6 +155,24 @@ def test_results_for_the_caller_are_not_planned(builder: Any, place: Any) -> Non
     assert place(y) == (None, None)
     for body in (then, otherwise):
         assert place(body.graph.output_node().args[0][0])[0] == 1
+
+
+class Chooses(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> Any:
+        y = torch.cond(x.sum() > 0, lambda a: a + 1, lambda a: a * 2, (x,))
+        return y, y.view(-1), y * 3
+
+
+@pytest.mark.parametrize("inputs", [True, False])
+def test_results_of_branches_are_copied_to_memory_of_the_caller(inputs: bool) -> None:
+    x = torch.randn(3, 4)
+    planner = MemoryPlanningPass(alloc_graph_input=inputs, alloc_graph_output=False)
+    manager = to_edge(torch.export.export(Chooses(), (x,))).to_executorch(
+        ExecutorchBackendConfig(memory_planning_pass=planner)
+    )
+    module = rushlight.load(manager.buffer)
+    for value in (x.abs(), -x.abs()):
+        torch.testing.assert_close(module(value), Chooses()(value))
 
 
 def test_every_body_has_the_sizes_of_the_whole(builder: Any) -> None:

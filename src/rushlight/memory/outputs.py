@@ -8,6 +8,7 @@ from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
 from rushlight.ir import memory_ops, meta
+from rushlight.ir.control_flow import COND
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.out_variants import returns_first_argument
 from rushlight.ir.spec import TensorSpec
@@ -33,8 +34,8 @@ def separate_outputs(
         graph_module: a graph of out variants with specs, which is changed in place.
         signature: its signature.
         aliases: the alias analysis of the graph.
-        copy_views: also copy user outputs that are views, because the caller provides separate memory for
-            outputs.
+        copy_views: also copy user outputs that are views or results of `cond`, because the caller provides
+            separate memory for outputs. The result of a `cond` refers to the bytes of a branch.
 
     Returns:
         The number of copies.
@@ -44,6 +45,7 @@ def separate_outputs(
     owners = owners_of_mutations(graph_module, signature)
     mutated = _mutated_alias_sets(graph_module, signature, aliases)
     written: list[AliasSet] = []
+    chosen = _results_of_branches(graph_module, aliases) if copy_views else []
     copies = 0
     for index, leaf in enumerate(leaves):
         if not isinstance(leaf, Node) or not isinstance(meta.get_spec(leaf), TensorSpec):
@@ -51,7 +53,7 @@ def separate_outputs(
         owner = owners.get(index)
         if owner is None:
             is_view = leaf.target is memory_ops.view
-            if _may_be_in(leaf, mutated, aliases) or (is_view and copy_views):
+            if _may_be_in(leaf, [*mutated, *chosen], aliases) or (is_view and copy_views):
                 leaves[index] = _copy(leaf)
                 copies += 1
         else:
@@ -103,6 +105,12 @@ def _mutated_alias_sets(
         if node.op == "placeholder" and node.name in names:
             found.extend(aliases.alias_sets.of(spec) for spec in meta.tensor_specs(node))
     return found
+
+
+def _results_of_branches(graph_module: GraphModule, aliases: Aliases) -> list[AliasSet]:
+    """Returns the alias sets of the results of `cond` nodes."""
+    nodes = [node for node in graph_module.graph.nodes if node.target is COND]
+    return [aliases.alias_sets.of(spec) for node in nodes for spec in meta.tensor_specs(node)]
 
 
 def _may_be_in(node: Node, alias_sets: list[AliasSet], aliases: Aliases) -> bool:

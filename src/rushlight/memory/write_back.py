@@ -35,8 +35,8 @@ class WriteBackMutationsPass(ProgramPass):
     Args:
         in_place: whether new contents of buffers and parameters may be computed in the memory of the old
             contents.
-        copy_views: whether to copy outputs that are views of other tensors, because the caller provides
-            separate memory for outputs.
+        copy_views: whether to copy outputs that are views of other tensors or results of `cond`, because the
+            caller provides separate memory for outputs.
     """
 
     def __init__(self, in_place: bool = True, copy_views: bool = False) -> None:
