@@ -40,7 +40,7 @@ from rushlight.aot_c.generators import (
 )
 from rushlight.aot_c.generators.table import GENERATORS
 from rushlight.aot_c.program import c_program
-from rushlight.runtime import kernel_names
+from rushlight.runtime import call_kernel, kernel_names
 from rushlight.runtime.errors import RushlightError
 
 ALL: dict[str, Any] = {}
@@ -158,6 +158,68 @@ def test_invalid_arguments_are_refused(message: str, name: str, arguments: list[
     program.add(name, arguments, [torch.zeros(1, 4, 4, 4)])
     with pytest.raises(AotCError, match=message):
         c_program(program.bytes(), "model")
+
+
+def permuted(shape: tuple[int, ...], *order: int) -> torch.Tensor:
+    """Returns a tensor whose dims are stored in another order, from the outermost to the innermost."""
+    stored = torch.randn([shape[axis] for axis in order])
+    return stored.permute([order.index(axis) for axis in range(len(order))])
+
+
+# Inputs and outs have different layouts, so that no two loops can be merged.
+NESTED_CALLS: dict[str, tuple[str, list[Any], list[torch.Tensor]]] = {
+    "log_softmax": (
+        "aten::_log_softmax.out",
+        [permuted((5, 4, 3, 2), 0, 1, 2, 3), -1, False],
+        [permuted((5, 4, 3, 2), 3, 1, 0, 2)],
+    ),
+    "softmax": (
+        "aten::_softmax.out",
+        [permuted((5, 4, 3, 9), 0, 1, 2, 3), -1, False],
+        [permuted((5, 4, 3, 9), 3, 1, 0, 2)],
+    ),
+    "sum": (
+        "aten::sum.IntList_out",
+        [permuted((5, 4, 3, 9), 3, 0, 1, 2), [-1], False, None],
+        [permuted((5, 4, 3), 1, 0, 2)],
+    ),
+    "logsumexp": (
+        "aten::logsumexp.out",
+        [permuted((5, 3, 4, 7, 2), 4, 2, 1, 0, 3), [1, 4], True],
+        [permuted((5, 1, 4, 7, 1), 3, 0, 2, 1, 4)],
+    ),
+    "vector norm": (
+        "aten::linalg_vector_norm.out",
+        [permuted((5, 6, 3, 2, 3), 2, 0, 3, 1, 4), 1, [-2], True, None],
+        [permuted((5, 6, 3, 1, 3), 0, 1, 2, 4, 3)],
+    ),
+    "group norm without elements": (
+        "aten::native_group_norm.out",
+        [torch.ones(2, 6, 0), torch.ones(6), None, 2, 6, 0, 2, 1e-5],
+        [torch.ones(2, 6, 0), torch.ones(2, 2), torch.ones(2, 2)],
+    ),
+    "index_fill without an index": (
+        "aten::index_fill.int_Scalar_out",
+        [torch.ones(3, 4), 1, torch.ones(0, dtype=torch.int64), 2],
+        [torch.ones(3, 4)],
+    ),
+    "index_fill by a tensor without an index": (
+        "aten::index_fill.int_Tensor_out",
+        [torch.ones(3, 4), 1, torch.ones(0, dtype=torch.int64), torch.tensor(2.0)],
+        [torch.ones(3, 4)],
+    ),
+}
+
+
+def test_layouts_and_empty_arguments(tmp_path: Path) -> None:
+    program = CallProgram()
+    for name, arguments, outs in NESTED_CALLS.values():
+        program.add(name, arguments, outs)
+        call_kernel(name, [*arguments, *outs], "portable")
+    text = c_program(program.bytes(), "model")
+    library = Library(compile_library(text, "model", tmp_path, next(iter(compilers()))), text)
+    for index, (what, (_, arguments, outs)) in enumerate(NESTED_CALLS.items()):
+        assert_same_bits(library(f"call_{index}", *tensors_of(arguments)), outs, what)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

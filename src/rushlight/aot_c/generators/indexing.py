@@ -282,19 +282,23 @@ def _index_add(k: Kernel) -> None:
     _index_slices(k, k.tensor(3), out, lambda old, new: add_elements(k, out.dtype, old, new))
 
 
+def _fill_slices(k: Kernel, out: TensorValue, element: Callable[[], str]) -> None:
+    """Writes the C expression that `element` returns to each element of the slices that the index selects."""
+    if k.tensor(2).numel * out.numel > 0:
+        k.code.add(f"const {C_TYPES[out.dtype]} number = {element()};")
+    _index_slices(k, None, out, lambda old, new: "number")
+
+
 def _index_fill(k: Kernel) -> None:
     out = k.tensor(4)
     number = k.number_value(k.number(3), "value")
-    k.code.add(f"const {C_TYPES[out.dtype]} number = {stored_number(k, number, out)};")
-    _index_slices(k, None, out, lambda old, new: "number")
+    _fill_slices(k, out, lambda: stored_number(k, number, out))
 
 
 def _index_fill_tensor(k: Kernel) -> None:
     out, value = k.tensor(4), k.tensor(3)
     k.require(value.rank == 0, "the value does not have rank 0")
-    element = k.convert(f"{k.read(value, 'value')}[0]", value.dtype, out.dtype)
-    k.code.add(f"const {C_TYPES[out.dtype]} number = {element};")
-    _index_slices(k, None, out, lambda old, new: "number")
+    _fill_slices(k, out, lambda: k.convert(f"{k.read(value, 'value')}[0]", value.dtype, out.dtype))
 
 
 def _take(k: Kernel) -> None:

@@ -12,8 +12,8 @@ Example: `_softmax` of float32[2, 3] along the last dimension.
         }
         {
           double s0 = 0;
-          ptrdiff_t k = 0;
-          for (; k < 3; ++k) s0 += (double)(out[3 * i + k] = expf(in[3 * i + k] - most));
+          ptrdiff_t e = 0;
+          for (; e < 3; ++e) s0 += (double)(out[3 * i + e] = expf(in[3 * i + e] - most));
           sum += s0;
         }
         const float scale = (float)(1 / sum);
@@ -188,8 +188,13 @@ class Normalization:
         """Normalizes each group with its own mean and biased variance."""
         k, code = self.k, self.k.code
         used = [(tensor, name) for tensor, name in ((mean, "means"), (rstd, "rstds")) if k.is_used(tensor)]
+        if self.groups.numel == 0:
+            return
         for tensor, name in used:
             k.write(tensor, name)
+        if self.members.numel == 0:
+            self._moments_of_no_elements(used)
+            return
 
         def statistics(group: list[str]) -> tuple[str, str]:
             self.moments(group[0])
@@ -200,6 +205,17 @@ class Normalization:
             return "mean", "rstd"
 
         self.run(statistics)
+
+    def _moments_of_no_elements(self, used: list[tuple[TensorValue, str]]) -> None:
+        """Writes the mean 0 and the undefined rstd of groups without elements."""
+        k = self.k
+        if not used:
+            return
+        k.headers.add("math.h")
+        with self.groups.emit(k.code) as group:
+            for tensor, name in used:
+                where, value = (group[4], "0.0") if name == "means" else (group[5], "(double)NAN")
+                k.code.add(f"{name}[{where}] = {k.store(value, DOUBLE, tensor.dtype)};")
 
 
 def _strides(tensor: TensorValue | None, axis: int) -> int:

@@ -14,8 +14,8 @@ Example: `logsumexp` of float32[2, 3] along the last dimension.
           if (isfinite(most)) {
             sum *= exp(before - most);
             double s0 = 0;
-            ptrdiff_t k = 0;
-            for (; k < 3; ++k) s0 += exp((double)in[3 * i + k] - most);
+            ptrdiff_t e = 0;
+            for (; e < 3; ++e) s0 += exp((double)in[3 * i + e] - most);
             sum += s0;
           }
         }

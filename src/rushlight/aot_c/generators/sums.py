@@ -7,14 +7,14 @@ Example: `sum` of float32[2, 6] along the last dimension.
         double sum = 0;
         {
           double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-          ptrdiff_t k = 0;
-          for (; k + 4 <= 6; k += 4) {
-            s0 += (double)in[6 * i + k];
-            s1 += (double)in[6 * i + ((k + 1))];
-            s2 += (double)in[6 * i + ((k + 2))];
-            s3 += (double)in[6 * i + ((k + 3))];
+          ptrdiff_t e = 0;
+          for (; e + 4 <= 6; e += 4) {
+            s0 += (double)in[6 * i + e];
+            s1 += (double)in[6 * i + ((e + 1))];
+            s2 += (double)in[6 * i + ((e + 2))];
+            s3 += (double)in[6 * i + ((e + 3))];
           }
-          for (; k < 6; ++k) s0 += (double)in[6 * i + k];
+          for (; e < 6; ++e) s0 += (double)in[6 * i + e];
           sum += (s0 + s1) + (s2 + s3);
         }
         out[i] = (float)sum;
@@ -44,7 +44,7 @@ def add_up(code: Code, total: str, count: str | int, value: Value, c_type: str, 
         tag: the suffix of the variable names.
     """
     s = [f"s{i}{tag}" for i in range(4)]
-    k = f"k{tag}"
+    k = f"e{tag}"  # no loop around the sum has this name
     few = isinstance(count, int) and count < 4
     if few:
         code.add(f"{c_type} {s[0]} = 0;")
