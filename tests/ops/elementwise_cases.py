@@ -108,6 +108,18 @@ def ternary(dtypes: Dtypes, *args: object, **kwargs: object) -> Make:
     return make
 
 
+def quotients_of_halves(*args: object) -> Make:
+    """Returns divisions of 16-bit floats by numbers that these dtypes do not represent."""
+
+    def make() -> list[Case]:
+        values = torch.arange(-400, 401) / 100
+        return [
+            Case(values.to(dtype), number, *args) for dtype in FLOAT16_TYPES for number in (0.1, 0.3, -0.7)
+        ]
+
+    return make
+
+
 def clamps() -> list[Case]:
     cases = []
     for dtype in NUMBERS:
@@ -265,6 +277,7 @@ CASES: dict[str, Make] = {
     "aten::div.Scalar_mode_out": several(
         *(with_number(NUMBERS, [3, -2], mode) for mode in ("floor", "trunc")),
         *(with_number(FLOATING + INTS, [0.7], mode, specials=False) for mode in ("floor", "trunc", None)),
+        *(quotients_of_halves(mode) for mode in ("floor", "trunc")),
     ),
     "aten::div.Scalar_out": several(with_number(ANY, [3, 0.5]), with_number(NUMBERS, [0])),
     "aten::div.out": several(binary(ANY)),
@@ -281,7 +294,7 @@ CASES: dict[str, Make] = {
         if not (b.is_floating_point and a == torch.bool)
     ],
     "aten::floor.out": unary(NUMBERS),
-    "aten::floor_divide.Scalar_out": with_number(NUMBERS, [3, 2]),
+    "aten::floor_divide.Scalar_out": several(with_number(NUMBERS, [3, 2]), quotients_of_halves()),
     "aten::floor_divide.out": binary(NUMBERS, divisor=True),
     "aten::fmod.Scalar_out": with_number(NUMBERS, [3, 2.5]),
     "aten::fmod.Tensor_out": binary(NUMBERS, divisor=True, extremes=False),

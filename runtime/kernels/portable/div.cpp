@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "kernels/portable/elementwise.h"
-#include "kernels/shared/division.h"
+#include "kernels/shared/checked_division.h"
 #include "kernels/shared/elementwise.h"
 
 namespace rushlight::portable {
@@ -85,7 +85,7 @@ void div_scalar_mode_out(KernelRuntimeContext& context, const Tensor& a, const S
   switch_compute<kinds::kReal>(context, common, [&](auto tag) {
     using C = typename decltype(tag)::type;
     rounded_quotient<C>(rounding, zero, [&](auto f) {
-      const C y = number_in<C>(b, common);
+      const C y = number_in<C>(b, divisor_type(common));
       map_elements<C>(context, {a}, out, common, [f, y](C x) { return f(x, y); });
     });
   });

@@ -19,7 +19,7 @@ void floor_divide_out(KernelRuntimeContext& context, const Tensor& a, const Tens
 }
 
 void floor_divide_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out) {
-  checked_division<Function>(context, a, b, out);
+  checked_division<Function>(context, a, b, out, divisor_type);
 }
 
 }  // namespace rushlight::portable

@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable
 
 from rushlight.aot_c.dtypes import (
+    FLOATING,
     HALF,
     LONG,
     c_compute,
@@ -205,8 +206,13 @@ def _div_number_mode(k: Kernel) -> None:
         elementwise(k, [a], k.tensor(3), common, lambda k, c, x: f"{x} / {y}")
         return
     expression = rounded
-    y = k.number_in(number, common)
+    y = k.number_in(number, _divisor_type(common))
     elementwise(k, [a], k.tensor(3), common, lambda k, c, x: _divide_by_number(k, c, x, y, expression))
+
+
+def _divisor_type(common: ScalarType) -> ScalarType:
+    """Returns the dtype of the divisor of a quotient of dtype `common` that is then rounded."""
+    return compute_type(common) if common in FLOATING else common
 
 
 def _divide_by_number(k: Kernel, c: ScalarType, x: str, y: str, expression: Expression) -> str:
@@ -216,12 +222,14 @@ def _divide_by_number(k: Kernel, c: ScalarType, x: str, y: str, expression: Expr
     return expression(k, c, x, y)
 
 
-def _division_by_number(expression: Expression) -> Generator:
+def _division_by_number(
+    expression: Expression, number_type: Callable[[ScalarType], ScalarType] = lambda common: common
+) -> Generator:
     def generate(k: Kernel) -> None:
         a = k.tensor(0)
         number = k.number_value(k.number(1), "number")
         common = common_type(a, number)
-        y = k.number_in(number, common)
+        y = k.number_in(number, number_type(common))
         elementwise(k, [a], k.tensor(2), common, lambda k, c, x: _divide_by_number(k, c, x, y, expression))
 
     return _with_failure(generate)
@@ -355,7 +363,7 @@ GENERATORS: dict[str, Generator] = {
     "aten::remainder.Tensor_out": _with_failure(binary(_REMAINDER)),
     "aten::remainder.Scalar_out": _division_by_number(_REMAINDER),
     "aten::floor_divide.out": _with_failure(binary(_FLOOR_DIVIDE)),
-    "aten::floor_divide.Scalar_out": _division_by_number(_FLOOR_DIVIDE),
+    "aten::floor_divide.Scalar_out": _division_by_number(_FLOOR_DIVIDE, _divisor_type),
     "aten::gcd.out": binary(lambda k, c, x, y: k.call("common_divisor", x, y)),
     "aten::lcm.out": binary(lambda k, c, x, y: k.call("common_multiple", x, y)),
     "aten::heaviside.out": binary(_heaviside),
