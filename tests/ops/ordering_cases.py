@@ -38,6 +38,7 @@ def topks() -> list[Case]:
         for largest in (True, False)
     ]
     cases += [Case(torch.tensor([2.0, NAN, 1.0, INF]), 2), Case(tensor(torch.float32), 1, 0)]
+    cases.append(Case(tensor(torch.float32), 0, 0))  # eager PyTorch returns the element
     # Of equal elements, the kernels select the same as eager PyTorch.
     cases += [Case(tensor(torch.int64, n), k) for n, k in ((50, 3), (200, 3), (200, 20), (300, 300))]
     return cases

@@ -10,6 +10,7 @@ void topk_values(KernelRuntimeContext& context, const Tensor& in, int64_t k, int
   const int64_t n = in.dim() > 0 ? in.size(axis) : 1;
   RL_KERNEL_REQUIRE(context, k >= 0 && k <= n, InvalidArgument, "k is %lld, but must be in [0, %lld]",
                     static_cast<long long>(k), static_cast<long long>(n));
+  if (in.dim() == 0) k = 1;  // as in eager PyTorch, the result is the element also if k is 0
   Shape shape;
   for (int64_t d = 0; d < in.dim(); ++d) shape.push(d == axis ? k : in.size(d));
   if (!resize_out(context, values, shape.span()) || !resize_out(context, indices, shape.span()) || k == 0) return;
