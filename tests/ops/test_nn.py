@@ -94,6 +94,14 @@ def scaled(dims: int, *rest: object) -> list[Case]:
     return [Case(image, [8, 11, 10][:dims], *rest, *[1.7] * dims) for image in images(dims)]
 
 
+def copied(dims: int, *rest: object) -> list[Case]:
+    """Returns cases with an axis of equal size, where an infinite element does not change its neighbors."""
+    image = x(*(1, 2, 3, 4, 5)[: dims + 2])
+    image.flatten()[3] = float("inf")
+    sizes = list(image.shape[2:])
+    return [Case(image, sizes, *rest), Case(image, [7, *sizes[1:]] if dims > 1 else sizes, *rest)]
+
+
 def without_halves(cases: list[Case]) -> list[Case]:
     return [case for case in cases if case.args[0].dtype not in FLOAT16_TYPES]
 
@@ -227,10 +235,11 @@ CASES: dict[str, Callable[[], list[Case]]] = {
         Case(x(2, 8, 2, 2), None, [2.2, 1.4]),
     ],
     **{
-        f"aten::{name}.out": lambda n=n, byte=byte: [  # type: ignore[misc]
+        f"aten::{name}.out": lambda name=name, n=n, byte=byte: [  # type: ignore[misc]
             *resizes(n, False, byte=byte),
             *resizes(n, True, byte=byte),
             *scaled(n, False),
+            *(copied(n, False) if "linear" in name else []),
         ]
         for name, n, byte in (
             ("upsample_linear1d", 1, False),

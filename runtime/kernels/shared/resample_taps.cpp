@@ -55,7 +55,7 @@ void linear(const Resample& r, int64_t dim, int64_t source, Writer<W> to) {
     const int64_t first = std::min(static_cast<int64_t>(position), source - 1);
     const W fraction = std::clamp(position - static_cast<W>(first), W(0), W(1));
     to.add(first, W(1) - fraction);
-    to.add(std::min(first + 1, source - 1), fraction);
+    to.add(r.size[dim] == source ? first : std::min(first + 1, source - 1), fraction);
   }
 }
 

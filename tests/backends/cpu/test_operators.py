@@ -296,6 +296,10 @@ CASES: dict[str, Case] = {
     ),
     "resample_rows_same_size": Case(lambda x: F.interpolate(x, scale_factor=1.3) * 2, ((2, 6, 2),)),
     "resample_rows": Case(lambda x: F.interpolate(x, scale_factor=3.0) * 2, ((2, 6, 11),)),
+    "resample_bilinear_of_infinity": Case(  # the width is copied, so that no other column becomes NaN
+        lambda x: F.interpolate(x.masked_fill(x > 1.5, float("inf")), (5, 7), mode="bilinear"),
+        ((1, 8, 3, 7),),
+    ),
     "resample_bilinear": Case(
         nn.Sequential(nn.Conv2d(6, 8, 1), nn.Upsample(scale_factor=2, mode="bilinear"), nn.ReLU()), IMAGE
     ),

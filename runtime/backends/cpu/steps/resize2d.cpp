@@ -117,7 +117,8 @@ class Resize2dStep final : public Step {
                         ? scale * static_cast<float>(at)
                         : std::max(0.0f, scale * (static_cast<float>(at) + 0.5f) - 0.5f);
     const int64_t first = std::min(static_cast<int64_t>(x), size - 1);
-    return {first, std::min(first + 1, size - 1), std::clamp(x - static_cast<float>(first), 0.0f, 1.0f)};
+    const int64_t second = scale == 1 ? first : std::min(first + 1, size - 1);  // an axis of equal size is copied
+    return {first, second, std::clamp(x - static_cast<float>(first), 0.0f, 1.0f)};
   }
 
   void nearest(const float* image, int64_t y, float* to) const {

@@ -121,7 +121,7 @@ def taps_of(real: Real, kind: str, source: int, size: int, align: bool, scale: f
             first = min(int(place), source - 1)
             share = min(max(place - real(first), zero), one)
             add(first, one - share)
-            add(min(first + 1, source - 1), share)
+            add(first if size == source else min(first + 1, source - 1), share)
         else:
             if not align:
                 place = (real(i) + half) * step - half
