@@ -147,6 +147,18 @@ def test_summary_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert {row["place"] for row in facts["partition"]} == {"kernel"}
 
 
+def test_the_reason_why_a_kernel_runs_an_operator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    class Counts(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.nonzero(torch.softmax(x, 0))
+
+    program = rushlight.compile(Counts(), (torch.ones(4),), generate_etrecord=True)
+    program.save(tmp_path / "net.pte")
+    program.get_etrecord().save(tmp_path / "net.etrecord")
+    assert main(["inspect", str(tmp_path / "net.pte")]) == 0
+    assert re.search(r"aten::nonzero.out +\S*test_inspect.py:\d+ +CpuBackend: ", capsys.readouterr().out)
+
+
 def test_the_plan_of_each_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """There are a small fast memory and a large slow one.
 

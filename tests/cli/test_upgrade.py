@@ -96,7 +96,10 @@ def test_a_layout_with_an_upgrade_is_written_anew(
 
 @pytest.mark.parametrize(
     "arguments, text",
-    [(["-o", "new.txt"], "must end with .pte"), (["-o", "no/such/folder/new.pte"], "No such file")],
+    [
+        (["-o", "new.txt"], "must end with .pte"),
+        (["-o", "no/such/folder/new.pte"], "the folder no/such/folder does"),
+    ],
 )
 def test_wrong_outputs(arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["upgrade", str(PLANNED), *arguments]) == 1

@@ -33,7 +33,9 @@ def add_to(commands: Commands) -> None:
         "bench",
         help="measure how long a method runs",
         description="Runs a method again and again, and prints the times of loading, of the first run and of "
-        "the other runs (median, best and 90th percentile), and the memory in bytes.",
+        "the other runs (median, best and 90th percentile), and the memory: the planned memory, the "
+        "structures of the method and of its backends with their intermediate results, and the scratch "
+        "memory of kernels.",
         epilog="example: rushlight bench model.pte --threads 4 --roofline",
     )
     add_program_options(parser)

@@ -70,6 +70,7 @@ def run(options: argparse.Namespace) -> None:
     info.print_header(facts["info"])
     for graph in graphs:
         _print_graph(graph)
+    _print_reasons(facts["partition"])
     print("bytes:")
     for name, count in facts["size"]["parts"].items():
         print(f"  {name:12} {size_text(count):>12}")
@@ -173,6 +174,15 @@ def _reasons(graph: MethodGraph, record: ETRecord) -> dict[str, str]:
         for node, reason in partitioner.report.reasons.items():
             found.setdefault(getattr(node.target, "__name__", str(node.target)), f"{backend}: {reason}")
     return found
+
+
+def _print_reasons(partition: list[JsonObject]) -> None:
+    """Prints the reasons why kernels, and not a backend, run some operators."""
+    rows = [[row["operator"], row["line"], row["reason"]] for row in partition if row.get("reason")]
+    if rows:
+        print(text_table(["runs on a kernel", "line", "reason"], rows[:_SHOWN]))
+    if len(rows) > _SHOWN:
+        print(f"and {count_text(len(rows) - _SHOWN, 'more operator')} (--json and --html show all)")
 
 
 def _print_graph(graph: MethodGraph) -> None:

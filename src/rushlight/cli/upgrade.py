@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rushlight.backends.cpu.plan import upgrade as plans
-from rushlight.cli.arguments import Commands
+from rushlight.cli.arguments import Commands, check_output
 from rushlight.format.errors import FormatError
 from rushlight.format.pte import PTEFile, has_data_among_tables, read_pte_file, write_pte_to_file
 from rushlight.format.wire_tables import PROGRAM
 from rushlight.runtime import Runtime
-from rushlight.runtime.errors import InvalidArgumentError
 
 CURRENT = "current"
 OLD = "old: can be upgraded"
@@ -52,8 +51,7 @@ def add_to(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Prints the format versions, and writes the program if -o is given."""
-    if options.output is not None and options.output.suffix != ".pte":
-        raise InvalidArgumentError(f"-o {options.output}: the name of a program must end with .pte")
+    check_output(options.output)
     file = read_pte_file(options.program)
     parts = parts_of(file, options.program.read_bytes())
     if options.json:
