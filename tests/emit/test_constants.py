@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.emit.constants import ConstantBuffers, Pool, tensor_bytes
+from rushlight.exir import to_edge
+from rushlight.runtime import Runtime
 
 
 @pytest.mark.parametrize(
@@ -61,3 +65,17 @@ def test_the_program_shows_its_data_and_what_lies_outside() -> None:
     (places,) = output.external_constant_map.values()
     weight = output.external_constant_buffer[places["weight"]]
     assert weight == linear.weight.detach().numpy().tobytes()
+
+
+def test_tensors_of_two_methods_with_one_name_have_entries_of_their_own(tmp_path: Path) -> None:
+    first, second, x = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2), torch.randn(1, 3)
+    models = {"first": first, "second": second, "third": first}
+    edge = to_edge({name: torch.export.export(model, (x,)) for name, model in models.items()})
+    manager = edge.to_executorch(ExecutorchBackendConfig(external_constants=lambda node: "weights"))
+    (places,) = manager._emitter_output.external_constant_map.values()
+    assert places.keys() == {"weight", "bias", "weight@second", "bias@second"}
+    manager.save(tmp_path / "model.pte")
+    manager.write_tensor_data_to_file(tmp_path)
+    program = Runtime.get().load_program(tmp_path / "model.pte", data_path=tmp_path / "weights.ptd")
+    for name, model in models.items():
+        torch.testing.assert_close(program.load_method(name).execute([x])[0], model(x))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,24 @@ def with_weights_outside(backend: str | None) -> ExecutorchProgramManager:
 def test_our_data_files_are_read_there(backend: str | None, peer: Ask, tmp_path: Path) -> None:
     _, inputs, expected = case()
     manager = with_weights_outside(backend)
+    manager.save(tmp_path / "model.pte")
+    manager.write_tensor_data_to_file(tmp_path)
+    tensors = tmp_path / "tensors.pt"
+    torch.save({"inputs": list(inputs)}, tensors)
+    data = str(tmp_path / "weights.ptd")
+    peer({"run": str(tmp_path / "model.pte"), "tensors": str(tensors), "data": data})
+    assert_agree(torch.load(tensors)["outputs"], expected)
+
+
+def test_tensors_of_one_name_in_a_data_file_are_read_there(peer: Ask, tmp_path: Path) -> None:
+    """The methods have different weights with the same names."""
+    module, inputs, expected = case()
+    other = copy.deepcopy(module)
+    for parameter in other.parameters():
+        torch.nn.init.normal_(parameter)
+    programs = {"another": torch.export.export(other, inputs), "forward": torch.export.export(module, inputs)}
+    config = ExecutorchBackendConfig(external_constants=lambda node: "weights")
+    manager = to_edge(programs).to_executorch(config)
     manager.save(tmp_path / "model.pte")
     manager.write_tensor_data_to_file(tmp_path)
     tensors = tmp_path / "tensors.pt"

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
 import torch
 from torch.export import ExportedProgram
 from torch.fx import Node
@@ -171,14 +172,26 @@ class MethodEmitter(GraphEmitter):
     def _external(
         self, stored: TensorSpec, name: str, tag: str, data: Data, *, planned: bool = False
     ) -> Tensor:
-        """Stores the data of a tensor in the file `tag`, and returns a tensor that refers to this file."""
-        info = _with_name(stored.extra_tensor_info, name)
-        stored.extra_tensor_info = replace(info, location=TensorDataLocation.EXTERNAL)
+        """Stores the data of a tensor in the file `tag`, and returns a tensor that refers to this file.
+
+        If the file already has other data under the name, the name of the method is appended. Methods can
+        have different tensors of one name, such as scales that a quantizer adds.
+        """
+        file = self.state.constants.external.setdefault(tag, {})
         value = make_tensor(stored, planned=planned)
         layout = TensorLayout(value.scalar_type, value.sizes, value.dim_order)
         entry = NamedDataEntry(data, tensor_layout=layout)
-        self.state.constants.external.setdefault(tag, {})[name] = entry
-        return value
+        if _is_taken(file, name, entry) and not planned:
+            name = f"{name}@{self.name}"
+        if _is_taken(file, name, entry):
+            raise EmitError(
+                f"two methods have different initial values of {name!r}, so that they cannot share the data "
+                f"file {tag!r}; choose another file for one of them"
+            )
+        info = _with_name(stored.extra_tensor_info, name)
+        stored.extra_tensor_info = replace(info, location=TensorDataLocation.EXTERNAL)
+        file[name] = entry
+        return make_tensor(stored, planned=planned)
 
     def _state(self, node: Node, spec: TensorSpec, name: str) -> Ref:
         options = self.state.options
@@ -218,6 +231,16 @@ class MethodEmitter(GraphEmitter):
                 tensor: torch.Tensor = tensors[name]
                 return tensor
         raise at_node(node, f"the exported program has no tensor named {name!r}")
+
+
+def _is_taken(file: Mapping[str, NamedDataEntry], name: str, entry: NamedDataEntry) -> bool:
+    """Returns whether a data file has other data under a name than those of `entry`."""
+    known = file.get(name)
+    if known is None:
+        return False
+    return known.tensor_layout != entry.tensor_layout or not np.array_equal(
+        np.asarray(known.data), np.asarray(entry.data)
+    )
 
 
 def _with_name(info: ExtraTensorInfo | None, name: str) -> ExtraTensorInfo:
