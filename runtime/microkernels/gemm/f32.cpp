@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "microkernels/tables/f32_packed.h"
+
 namespace rushlight::microkernels {
 
 namespace {
@@ -50,6 +52,19 @@ int segments_of(const F32Gemm& p, int64_t begin, int64_t columns, Segment* segme
     j += length;
   }
   return count;
+}
+
+// Computes a tile in partial sums of kTermsOfSum terms.
+void multiply_tile(const F32Microkernels& kernels, int rows, int vectors, const GemmTile& whole) {
+  GemmTile part = whole;
+  for (int64_t l = 0; l == 0 || l < whole.k; l += kTermsOfSum) {
+    part.k = std::min(kTermsOfSum, whole.k - l);
+    part.bias_of = l + part.k < whole.k ? BiasOf::None : whole.bias_of;
+    kernels.gemm(rows, vectors, part);
+    part.accumulates = true;
+    part.a += part.k, part.b += part.k * vectors * kernels.width;
+    if (part.next_a) part.next_a += part.k;
+  }
 }
 
 void pack(const F32Microkernels& kernels, const F32Gemm& p, int vectors, int64_t k0, int64_t depth, int64_t column,
@@ -113,7 +128,7 @@ void multiply(const F32Microkernels& kernels, const F32Gemm& p, int64_t m0, int6
           if (segment_count == 1 && segments[0].length == vectors * width) {
             tile.c = p.c + m * p.ldc + segments[0].to;
             tile.ldc = p.ldc;
-            kernels.gemm(count, vectors, tile);
+            multiply_tile(kernels, count, vectors, tile);
             continue;
           }
           if (segment_count == 0) continue;
@@ -131,7 +146,7 @@ void multiply(const F32Microkernels& kernels, const F32Gemm& p, int64_t m0, int6
             std::memcpy(local_bias, tile.bias, static_cast<size_t>(columns) * sizeof(float));
             tile.bias = local_bias;
           }
-          kernels.gemm(count, vectors, tile);
+          multiply_tile(kernels, count, vectors, tile);
           for (int i = 0; i < count; ++i) {
             for (int s = 0; s < segment_count; ++s) {
               std::memcpy(p.c + (m + i) * p.ldc + segments[s].to, local + i * tile.ldc + segments[s].from,

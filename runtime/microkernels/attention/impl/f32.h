@@ -11,7 +11,6 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// c = (a * b) * factors. The sums consist of partial sums of kTermsOfSum terms.
 struct AttentionGemm {
   const float* a;
   int64_t a_step, k;
@@ -23,41 +22,32 @@ struct AttentionGemm {
 
 template <int Rows, int Vectors>
 static void attention_gemm(const AttentionGemm& gemm) {
+  Floats acc[Rows][Vectors];
+  RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Floats{};
   const float* a[Rows];
   RL_UNROLL for (int i = 0; i < Rows; ++i) a[i] = gemm.a + i * gemm.a_step;
   const float* b = gemm.b;
-  int64_t begin = 0, end = 0;
-  do {
-    Floats acc[Rows][Vectors];
-    RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Floats{};
-    const auto add_term = [&](int64_t k) {
-      Floats row[Vectors];
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = load(b + j * kWidth);
-      RL_UNROLL for (int i = 0; i < Rows; ++i) {
-        const Floats x = splat(a[i][k]);
-        RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = add_product(acc[i][j], x, row[j]);
-      }
-      b += Vectors * kWidth;
-    };
-    end = gemm.k - begin > kTermsOfSum ? begin + kTermsOfSum : gemm.k;
-    constexpr int kTogether = Rows * Vectors > 16 ? 2 : 4;
-    int64_t k = begin;
-    for (; k + kTogether <= end; k += kTogether) RL_UNROLL for (int i = 0; i < kTogether; ++i) add_term(k + i);
-    for (; k < end; ++k) add_term(k);
+  const auto add_term = [&](int64_t k) {
+    Floats row[Vectors];
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = load(b + j * kWidth);
     RL_UNROLL for (int i = 0; i < Rows; ++i) {
-      const Floats factor = splat(gemm.factors && end == gemm.k ? gemm.factors[i] : 1.0f);
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-        float* const to = gemm.c + i * gemm.c_step + j * kWidth;
-        const int64_t left = gemm.columns - j * kWidth;
-        if (left >= kWidth) {
-          store(to, (begin > 0 ? load(to) + acc[i][j] : acc[i][j]) * factor);
-        } else if (left > 0) {
-          store_few(to, (begin > 0 ? load_few(to, left) + acc[i][j] : acc[i][j]) * factor, left);
-        }
-      }
+      const Floats x = splat(a[i][k]);
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = add_product(acc[i][j], x, row[j]);
     }
-    begin = end;
-  } while (begin < gemm.k);
+    b += Vectors * kWidth;
+  };
+  constexpr int kTogether = Rows * Vectors > 16 ? 2 : 4;
+  int64_t k = 0;
+  for (; k + kTogether <= gemm.k; k += kTogether) RL_UNROLL for (int i = 0; i < kTogether; ++i) add_term(k + i);
+  for (; k < gemm.k; ++k) add_term(k);
+  RL_UNROLL for (int i = 0; i < Rows; ++i) {
+    const Floats factor = splat(gemm.factors ? gemm.factors[i] : 1.0f);
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+      float* const to = gemm.c + i * gemm.c_step + j * kWidth;
+      const int64_t left = gemm.columns - j * kWidth;
+      left >= kWidth ? store(to, acc[i][j] * factor) : (left > 0 ? store_few(to, acc[i][j] * factor, left) : void());
+    }
+  }
 }
 
 template <int Vectors, int... I>
@@ -67,32 +57,33 @@ static void attention_gemm_of(int rows, const AttentionGemm& gemm, std::integer_
   by_rows[rows - 1](gemm);
 }
 
-// Multiplies all rows, which have gemm.k numbers each, by columns [0, columns) of a packed matrix [depth, n].
-static void attention_gemms(int64_t rows, AttentionGemm gemm, int64_t columns, int64_t depth, int64_t n) {
-  constexpr int64_t kPanel = kTileVectors * kWidth;
+// Multiplies all rows, which have gemm.k numbers each, by a panel.
+static void attention_panel(int64_t rows, int64_t vectors, AttentionGemm gemm) {
   const int64_t max_tiles = (rows + kTileRows - 1) / kTileRows;
-  const AttentionGemm first = gemm;
-  for (int64_t j = 0; j < columns; j += kPanel) {
-    const int64_t vectors = n - j >= kPanel ? kTileVectors : (n - j + kWidth - 1) / kWidth;
-    gemm.b = first.b + j * depth;
-    gemm.columns = first.columns - j;
-    gemm.a = first.a, gemm.c = first.c + j, gemm.factors = first.factors;
-    int count = 0;
-    for (int64_t i = 0, tiles = max_tiles; i < rows; i += count) {
-      const int64_t left = rows - i, even = rounded_rows<kTileRows>((left + tiles - 1) / tiles);
-      count = rows_in_table<kTileRows>(static_cast<int>(even < left ? even : left));
-      if (tiles > 1) --tiles;
-      using Rows = std::make_integer_sequence<int, kTileRows>;
-      if (vectors == 1) {
-        attention_gemm_of<1>(count, gemm, Rows{});
-      } else if (vectors == 2) {
-        attention_gemm_of<2>(count, gemm, Rows{});
-      } else if constexpr (kTileVectors >= 3) {
-        attention_gemm_of<3>(count, gemm, Rows{});
-      }
-      gemm.a += count * gemm.a_step, gemm.c += count * gemm.c_step;
-      if (gemm.factors) gemm.factors += count;
+  int count = 0;
+  for (int64_t i = 0, tiles = max_tiles; i < rows; i += count) {
+    const int64_t left = rows - i, even = rounded_rows<kTileRows>((left + tiles - 1) / tiles);
+    count = rows_in_table<kTileRows>(static_cast<int>(even < left ? even : left));
+    if (tiles > 1) --tiles;
+    using Rows = std::make_integer_sequence<int, kTileRows>;
+    if (vectors == 1) {
+      attention_gemm_of<1>(count, gemm, Rows{});
+    } else if (vectors == 2) {
+      attention_gemm_of<2>(count, gemm, Rows{});
+    } else if constexpr (kTileVectors >= 3) {
+      attention_gemm_of<3>(count, gemm, Rows{});
     }
+    gemm.a += count * gemm.a_step, gemm.c += count * gemm.c_step;
+    if (gemm.factors) gemm.factors += count;
+  }
+}
+
+// Calls f(first column, number of vectors) for each panel of columns [0, columns) of a packed matrix with n columns.
+template <typename Function>
+RL_INLINE void for_panels(int64_t columns, int64_t n, const Function& f) {
+  constexpr int64_t kPanel = kTileVectors * kWidth;
+  for (int64_t j = 0; j < columns; j += kPanel) {
+    f(j, n - j >= kPanel ? kTileVectors : (n - j + kWidth - 1) / kWidth);
   }
 }
 
@@ -203,18 +194,45 @@ static void attention_shares(const AttentionTile& tile, int64_t seen, float* sha
   for (int64_t i = 0; i < tile.rows; ++i) shares[i] = inverse_sum(sums[i]);
 }
 
+// y[i, j] += x[i, j].
+RL_INLINE void add_rows_of_sums(int64_t rows, int64_t columns, const float* x, int64_t x_step, float* y,
+                                int64_t y_step) {
+  for (int64_t i = 0; i < rows; ++i, x += x_step, y += y_step) {
+    int64_t j = 0;
+    for (; j + kWidth <= columns; j += kWidth) store(y + j, load(y + j) + load(x + j));
+    if (j < columns) store_few(y + j, load_few(y + j, columns - j) + load_few(x + j, columns - j), columns - j);
+  }
+}
+
+// Multiplies the exponentials of the scores by the values, in partial sums of kTermsOfSum keys. Each partial sum but
+// the first is computed in the memory of the first scores, which are not read again.
+static void attention_results(const AttentionTile& tile, int64_t seen, const float* shares) {
+  static_assert(kTileVectors * kWidth <= kTermsOfSum);
+  for (int64_t key = 0; key == 0 || key < seen; key += kTermsOfSum) {
+    const int64_t terms = seen - key < kTermsOfSum ? seen - key : kTermsOfSum;
+    for_panels(tile.width, tile.width, [&](int64_t j, int64_t vectors) {
+      const int64_t left = tile.width - j, columns = left < vectors * kWidth ? left : vectors * kWidth;
+      const float* const values = tile.packed_values + j * tile.keys + key * vectors * kWidth;
+      float* const out = tile.out + j;
+      attention_panel(tile.rows, vectors,
+                      {tile.scores + key, tile.score_step, terms, values, shares, key == 0 ? out : tile.scores,
+                       key == 0 ? tile.out_step : tile.score_step, columns});
+      if (key > 0) add_rows_of_sums(tile.rows, columns, tile.scores, tile.score_step, out, tile.out_step);
+    });
+  }
+}
+
 static void attention(const AttentionTile& tile) {
   const int64_t last = tile.seen + (tile.is_causal ? tile.rows - 1 : 0);
   const int64_t seen = last < tile.keys ? last : tile.keys;
-  attention_gemms(tile.rows,
-                  {tile.queries, tile.query_step, tile.depth, tile.packed_keys, nullptr, tile.scores, tile.score_step,
-                   tile.score_step},
-                  seen, tile.depth, tile.keys);
+  for_panels(seen, tile.keys, [&](int64_t j, int64_t vectors) {
+    attention_panel(tile.rows, vectors,
+                    {tile.queries, tile.query_step, tile.depth, tile.packed_keys + j * tile.depth, nullptr,
+                     tile.scores + j, tile.score_step, tile.score_step - j});
+  });
   float shares[AttentionTile::kMaxRows];
   with_masks(tile.masks, [&](auto count) { attention_shares<decltype(count)::value>(tile, seen, shares); });
-  attention_gemms(tile.rows,
-                  {tile.scores, tile.score_step, seen, tile.packed_values, shares, tile.out, tile.out_step, tile.width},
-                  tile.width, tile.keys, tile.width);
+  attention_results(tile, seen, shares);
 }
 
 }  // namespace rushlight::microkernels::RL_ISA

@@ -77,7 +77,7 @@ static bool quantize(const float* x, int64_t k, int64_t blocks, int64_t pairs, u
   return squares <= kLargest * kLargest && largest <= kLargest && (largest >= kSmallest || largest == 0);
 }
 
-template <int Rows, int Vectors, bool Ahead>
+template <int Rows, int Vectors>
 static void block_tile(const BlockTile& tile) {
   const PanelTile& t = tile.panel;
   alignas(kWidth * 4) float totals[Rows][Vectors * kWidth];
@@ -90,17 +90,17 @@ static void block_tile(const BlockTile& tile) {
     }
   }
   const uint32_t* rhs = tile.rhs;
-  [[maybe_unused]] const char* ahead = static_cast<const char*>(t.ahead);
+  // Without memory to prefetch, a tile prefetches what it reads, because a second variant of it would be much code.
+  const char* ahead = static_cast<const char*>(t.ahead ? t.ahead : tile.rhs);
+  const int64_t ahead_step = t.ahead ? t.ahead_step : 0;
   for (int64_t block = 0; block < tile.blocks; ++block) {
     Ints acc[Rows][Vectors];
     RL_UNROLL for (int i = 0; i < Rows; ++i) RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = Ints{};
     const uint32_t* lhs[Rows];
     RL_UNROLL for (int i = 0; i < Rows; ++i) lhs[i] = tile.lhs + i * tile.lhs_step + block * tile.pairs;
     for (int64_t l = 0; l < tile.pairs; ++l, rhs += Vectors * kWidth) {
-      if constexpr (Ahead) {
-        __builtin_prefetch(ahead, 0, 2);
-        ahead += t.ahead_step;
-      }
+      __builtin_prefetch(ahead, 0, 2);
+      ahead += ahead_step;
       Ints row[Vectors];
       RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = load_ints(rhs + j * kWidth);
       RL_UNROLL for (int i = 0; i < Rows; ++i) {
@@ -126,10 +126,9 @@ static void block_tile(const BlockTile& tile) {
   store_sums<Rows, Vectors>(sums, t);
 }
 
-template <int Vectors, bool Ahead, int... I>
+template <int Vectors, int... I>
 static void blocks_of(int rows, const BlockTile& tile, std::integer_sequence<int, I...>) {
-  static constexpr void (*by_rows[])(const BlockTile&) = {
-      &block_tile<rows_in_table<sizeof...(I)>(I + 1), Vectors, Ahead>...};
+  static constexpr void (*by_rows[])(const BlockTile&) = {&block_tile<rows_in_table<sizeof...(I)>(I + 1), Vectors>...};
   by_rows[rows - 1](tile);
 }
 
@@ -145,11 +144,7 @@ static void block_panel(int rows, int vectors, const BlockTile& tile) {
     move_down(rest.panel, kPartRows);
     return block_panel(rows - kPartRows, vectors, rest);
   }
-  if (tile.panel.ahead) {
-    vectors == 1 ? blocks_of<1, true>(rows, tile, Rows{}) : blocks_of<2, true>(rows, tile, Rows{});
-  } else {
-    vectors == 1 ? blocks_of<1, false>(rows, tile, Rows{}) : blocks_of<2, false>(rows, tile, Rows{});
-  }
+  vectors == 1 ? blocks_of<1>(rows, tile, Rows{}) : blocks_of<2>(rows, tile, Rows{});
 }
 
 static constexpr BlockMicrokernels make_block_table(const char* name) { return {name, &quantize, &block_panel}; }

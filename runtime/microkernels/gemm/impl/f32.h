@@ -6,61 +6,55 @@
 #include "microkernels/gemm/impl/f32_tile_shape.h"
 #include "microkernels/simd/vec.h"
 #include "microkernels/tables/f32.h"
-#include "microkernels/tables/f32_packed.h"
 
 namespace rushlight::microkernels::RL_ISA {
 
 template <int Rows, int Vectors, bool Ahead>
 static void gemm_tile(const GemmTile& t) {
+  Floats acc[Rows][Vectors] = {};
   const float* b = t.b;
+  const float* a = t.a;
   const int64_t lda = t.lda;
   const float* ahead = t.next_a;
   [[maybe_unused]] int ahead_row = 0;
-  int64_t begin = 0, end = 0;
-  do {
-    Floats acc[Rows][Vectors] = {};
-    end = t.k - begin > kTermsOfSum ? begin + kTermsOfSum : t.k;
-    const float* a = t.a;
-    for (int64_t k = begin; k < end; ++k) {
-      Floats row[Vectors];
-      if constexpr (Ahead) {
-        __builtin_prefetch(ahead);
-        ahead += lda + 1;
-        if (++ahead_row == Rows) {
-          ahead_row = 0;
-          ahead -= Rows * lda;
-        }
-      }
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = *reinterpret_cast<const Floats*>(b + j * kWidth);
-      RL_UNROLL for (int i = 0; i < Rows; ++i) {
-        const Floats x = splat(a[i * lda + k]);
-        RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] += x * row[j];
-      }
-      b += Vectors * kWidth;
-    }
-    if (begin > 0 || t.accumulates) {
-      RL_UNROLL for (int i = 0; i < Rows; ++i) {
-        RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] += load(t.c + i * t.ldc + j * kWidth);
+  for (int64_t k = 0; k < t.k; ++k) {
+    Floats row[Vectors];
+    if constexpr (Ahead) {
+      __builtin_prefetch(ahead);
+      ahead += lda + 1;
+      if (++ahead_row == Rows) {
+        ahead_row = 0;
+        ahead -= Rows * lda;
       }
     }
-    // The bias is added after the products. If a large bias were added first, each addition would round to its
-    // magnitude.
-    if (end == t.k && t.bias_of == BiasOf::Rows) {
-      RL_UNROLL for (int i = 0; i < Rows; ++i) {
-        const Floats bias = splat(t.bias[i]);
-        RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] += bias;
-      }
-    } else if (end == t.k && t.bias_of == BiasOf::Columns) {
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) {
-        const Floats bias = load(t.bias + j * kWidth);
-        RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] += bias;
-      }
-    }
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = *reinterpret_cast<const Floats*>(b + j * kWidth);
     RL_UNROLL for (int i = 0; i < Rows; ++i) {
-      RL_UNROLL for (int j = 0; j < Vectors; ++j) store(t.c + i * t.ldc + j * kWidth, acc[i][j]);
+      const Floats x = splat(a[i * lda + k]);
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] += x * row[j];
     }
-    begin = end;
-  } while (begin < t.k);
+    b += Vectors * kWidth;
+  }
+  float* c = t.c;
+  if (t.accumulates) {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] += load(c + i * t.ldc + j * kWidth);
+    }
+  }
+  // The bias is added after the products. If a large bias were added first, each addition would round to its magnitude.
+  if (t.bias_of == BiasOf::Rows) {
+    RL_UNROLL for (int i = 0; i < Rows; ++i) {
+      const Floats bias = splat(t.bias[i]);
+      RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] += bias;
+    }
+  } else if (t.bias_of == BiasOf::Columns) {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) {
+      const Floats bias = load(t.bias + j * kWidth);
+      RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] += bias;
+    }
+  }
+  RL_UNROLL for (int i = 0; i < Rows; ++i) {
+    RL_UNROLL for (int j = 0; j < Vectors; ++j) store(c + i * t.ldc + j * kWidth, acc[i][j]);
+  }
 }
 
 using GemmTileFunction = void (*)(const GemmTile&);
