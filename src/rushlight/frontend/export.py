@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ExportGraphSignature, InputKind
+from torch.fx._lazy_graph_module import _LazyGraphModule
 
 from rushlight.frontend.diagnosis import check_program, plain_words
 from rushlight.ir.errors import ExportError
@@ -48,6 +49,8 @@ def export_module(
     if example_inputs is None and example_kwargs is None:
         raise ExportError("example_inputs are needed to compile a module")
     inputs = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else tuple(example_inputs or ())
+    if isinstance(module, _LazyGraphModule):
+        module.real_recompile()  # torch reads the names of the inputs from the code of the graph.
     try:
         inspect.signature(module.forward).bind(*inputs, **(example_kwargs or {}))
     except ValueError:  # the signature is not known
