@@ -90,6 +90,28 @@ def test_assertions_of_the_program_are_no_layers() -> None:
     assert {"linear", "mul"} <= operators and not any("assert" in name for name in operators)
 
 
+def test_parts_of_a_tensor_are_not_confused_with_quantization_parameters() -> None:
+    """Both come from `getitem` nodes, which quantization renames."""
+
+    class Attention(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = torch.nn.Linear(8, 24), torch.nn.Linear(8, 4)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            q, k, v = self.first(x).chunk(3, -1)
+            largest, _ = self.last(q * 2 - k + v).max(-1)
+            return self.last(q), largest
+
+    data = [(torch.randn(2, 8),)]
+    program = export_float(Attention(), data[0])
+    report = compare(program, quantize(program, None, CpuQuantizer().set_global(dynamic_int8())), data)
+    names = [row.operator for row in report.layers]
+    assert names.count("linear") == 3 and names.count("max") == 1
+    assert not {"chunk", "<built-in function getitem>"} & set(names)
+    assert all(row.own.snr_db > 25 for row in report.layers)
+
+
 def test_a_values_error_is_that_of_the_two_programs() -> None:
     """The test computes the error only from outputs, without the code of the report."""
     model, data = net()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,6 +15,11 @@ from rushlight.quantize.graph_runner import GraphRunner
 from rushlight.quantize.patterns import BATCH_NORM, MOVEMENT
 
 _NAMESPACE = "quantized_decomposed"
+
+aten = torch.ops.aten
+
+# The operators whose results are parts of a tensor.
+_DIVISIONS = frozenset({aten.unbind, aten.split, aten.split_with_sizes, aten.chunk, aten.tensor_split})
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ class Layer:
     @property
     def operator(self) -> str:
         """The name of the operator without its namespace."""
-        op = self.node.target
+        op = self._computing.target
         return op._schema.name.split("::")[-1] if isinstance(op, OpOverload) else str(op)
 
     @property
@@ -56,7 +62,14 @@ class Layer:
     @property
     def moves_only(self) -> bool:
         """Whether the operator moves values without changing them."""
-        return self.node.target in MOVEMENT
+        op = self._computing.target
+        return op in MOVEMENT or getattr(op, "overloadpacket", None) in _DIVISIONS
+
+    @property
+    def _computing(self) -> Node:
+        """The node that computes the value: for an item of several results, the node with the results."""
+        source = self.node.args[0] if self.node.target is operator.getitem else self.node
+        return source if isinstance(source, Node) else self.node
 
 
 def layer_name(node: Node) -> str:
@@ -90,7 +103,7 @@ def pair_layers(reference: GraphRunner, quantized: GraphRunner) -> list[Layer]:
     found: dict[Node, Node] = {}
     for node in quantized.nodes:
         if node.op == "call_function" and not is_quantization(node) and _is_tensor(node):
-            match = next((by_name[n] for n in _names(node) if _same(by_name.get(n), node)), None)
+            match = _match(node, by_name)
             if match is not None:
                 found[match] = node
     layers = []
@@ -100,6 +113,19 @@ def pair_layers(reference: GraphRunner, quantized: GraphRunner) -> list[Layer]:
             match = batch_norm
         layers.append(Layer(match, node, _result(node)))
     return layers
+
+
+def _match(node: Node, by_name: Mapping[str, Node]) -> Node | None:
+    """Returns the node of the float program that corresponds to a node of the quantized program, or None.
+
+    Quantization inserts and renames `getitem` nodes. They correspond if the nodes with the lists do.
+    """
+    if node.target is not operator.getitem:
+        return next((by_name[name] for name in _names(node) if _same(by_name.get(name), node)), None)
+    source, index = node.args
+    match = _match(source, by_name) if isinstance(source, Node) else None
+    users = () if match is None else match.users
+    return next((user for user in users if user.target is operator.getitem and user.args[1] == index), None)
 
 
 def _names(node: Node) -> Iterator[str]:
