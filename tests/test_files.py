@@ -55,3 +55,10 @@ def test_links_and_devices(tmp_path: Path) -> None:
     if Path("/dev/full").exists():
         with pytest.raises(OSError, match="No space left"):
             write_file("/dev/full", b"x" * 100_000)
+
+
+def test_a_missing_folder_is_named_by_the_path_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "absent" / "model.pte"
+    with pytest.raises(FileNotFoundError) as raised:
+        write_file(path, b"")
+    assert raised.value.filename == str(path)

@@ -33,8 +33,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with temporary.open("xb") as file:
             yield file
         temporary.replace(target)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(temporary):
+            error.filename = str(path)
         raise
 
 
