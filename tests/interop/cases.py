@@ -98,6 +98,7 @@ QUANTIZED: dict[str, dict[str, object] | None] = {
     "digits_by_channel": {"is_per_channel": True},
     "digits_by_tensor": {"is_per_channel": False},
     "block": {"is_per_channel": True},
+    "block_narrow": {"is_per_channel": True, "act_qmin": -90, "act_qmax": 100},
     "dynamic": {"is_per_channel": True, "is_dynamic": True},
     "dynamic_4_bit": {"is_per_channel": True, "is_dynamic": True, "weight_qmin": -8, "weight_qmax": 7},
     "dynamic_4_bit_groups": None,
@@ -109,7 +110,7 @@ def build_quantized(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     if name.startswith("digits"):
         return build("digits")
     torch.manual_seed(0)
-    if name == "block":
+    if name.startswith("block"):
         return Block().eval(), (torch.randn(1, 8, 10, 10),)
     return Perceptron().eval(), (torch.randn(2, 5, 64),)
 

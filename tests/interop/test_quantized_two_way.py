@@ -9,7 +9,7 @@ import pytest
 import torch
 from tests.interop.cases import QUANTIZED, Ask, build_quantized
 from torchao.quantization import quantize_
-from torchao.quantization.granularity import PerGroup
+from torchao.quantization.granularity import PerAxis, PerGroup
 from torchao.quantization.quant_api import Int8DynamicActivationIntxWeightConfig
 
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
@@ -71,6 +71,18 @@ def test_our_files_of_quantized_tensors_run_there(peer: Ask, tmp_path: Path) -> 
         torch.export.export(module, inputs), partitioner=[XnnpackPartitioner()]
     )
     _run_in_both(edge, inputs, peer, tmp_path)
+
+
+@pytest.mark.parametrize("inputs", [8, 21, 40])
+def test_our_files_of_4_bit_rows_run_there(inputs: int, peer: Ask, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model, example = torch.nn.Linear(inputs, 11), (torch.randn(3, inputs),)
+    config = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerAxis(0))  # type: ignore[attr-defined]
+    quantize_(model, config)
+    edge = to_edge_transform_and_lower(
+        torch.export.export(model, example), partitioner=[XnnpackPartitioner()]
+    )
+    _run_in_both(edge, example, peer, tmp_path)
 
 
 def _run_in_both(edge: EdgeProgramManager, inputs: Any, peer: Ask, tmp_path: Path) -> None:

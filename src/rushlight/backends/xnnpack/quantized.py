@@ -115,8 +115,13 @@ def params_of_value(node: Node) -> QuantParams | None:
 
 
 def is_packed_int4(weight: QuantizedWeight) -> bool:
-    """Returns whether a payload contains a weight as int4, with two elements in a byte."""
-    return weight.axis is not None and (weight.quant_min, weight.quant_max) == (-8, 7)
+    """Returns whether a payload contains a weight as int4, with two elements in a byte.
+
+    Rows of an odd length are stored as int8, because XNNPACK's products of odd rows of int4 are wrong.
+    """
+    tensor = meta.get_tensor(weight.source)
+    is_even = tensor is not None and tensor.shape[-1] % 2 == 0
+    return weight.axis is not None and (weight.quant_min, weight.quant_max) == (-8, 7) and is_even
 
 
 def supported_weight(node: object, context: SupportContext) -> QuantizedWeight | None:
