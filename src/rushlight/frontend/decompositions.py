@@ -120,6 +120,16 @@ def _put(
     return flat.reshape(x.shape)
 
 
+def _index_fill(x: torch.Tensor, dim: int, index: torch.Tensor, value: Any) -> torch.Tensor:
+    """Calls torch's decomposition with indices that are not negative; it accepts no others."""
+    op = torch.ops.aten.index_fill.int_Scalar
+    size = x.shape[dim] if x.dim() else 1
+    filled: torch.Tensor = get_decompositions([op])[op](
+        x, dim, torch.where(index < 0, index + size, index), value
+    )
+    return filled
+
+
 def _dist(x: torch.Tensor, y: torch.Tensor, p: float = 2) -> torch.Tensor:
     norm: torch.Tensor = torch.linalg.vector_norm(x - y, p)
     return norm
@@ -397,6 +407,8 @@ OWN: dict[OpOverload, Decomposition] = {
     torch.ops.aten.empty_permuted.default: _empty_permuted,
     torch.ops.aten._linalg_check_errors.default: _drop_error_check,
     torch.ops.aten.put.default: _put,
+    torch.ops.aten.index_fill.int_Scalar: _index_fill,
+    torch.ops.aten.index_fill.int_Tensor: _index_fill,
     torch.ops.aten.dist.default: _dist,
     torch.ops.aten.ldexp.Tensor: _ldexp,
     torch.ops.aten.nanmedian.dim: _nanmedian_of_dim,
