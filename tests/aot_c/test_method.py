@@ -183,3 +183,15 @@ def test_results_are_written_where_the_caller_has_them() -> None:
     text = c_program(compiled(nn.Linear(4, 4).eval(), (torch.zeros(1, 4),)), "model")
     assert text.memory_bytes == 0
     assert "memcpy" not in text.files["model.c"]
+
+
+class BranchesWithoutElements(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = torch.cond(x.sum() > 0, lambda a: a * 2, lambda a: -a, (x[:, :0],))
+        return y
+
+
+def test_results_without_elements_of_branches_compile_without_warnings(tmp_path: Path) -> None:
+    x = torch.ones(2, 3)
+    program = rushlight.compile(BranchesWithoutElements(), (x,), partitioner=())
+    check(program.buffer, [[x], [-x]], tmp_path)

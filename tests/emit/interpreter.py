@@ -74,7 +74,10 @@ class Interpreter:
         data = None
         if tensor.data_buffer_idx:
             source = self.pte.constants if place is None else self.pte.mutable_data
-            data = torch.frombuffer(bytearray(source[tensor.data_buffer_idx]), dtype=torch.uint8)
+            content = bytearray(source[tensor.data_buffer_idx])
+            data = (
+                torch.frombuffer(content, dtype=torch.uint8) if content else torch.empty(0, dtype=torch.uint8)
+            )
         if place is None:
             raw = data if data is not None else torch.empty(count * dtype.itemsize, dtype=torch.uint8)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -353,6 +354,7 @@ class MethodWriter:
                 parameters.append(f"{end.c_type} *{end.name}")
                 if not is_named(body, end.name):
                     body = f"  (void){end.name};\n{body}"
+        body += "".join(f"\n  (void){name};" for name in self._unread(body))
         signature = wrapped(f"int {self.values.function}(", parameters or ["void"], ")")
         initial = self.values.initial_values()
         text = f"{signature} {{\n{body}\n  return 0;\n}}"
@@ -373,6 +375,12 @@ class MethodWriter:
             memory_bytes=sum(self.plan.non_const_buffer_sizes),
             initial=initial,
         )
+
+    def _unread(self, body: str) -> list[str]:
+        """Returns the variables that the body assigns but never reads, about which compilers warn."""
+        names = [f"moved_{index}" for index in sorted(self.values.moved)]
+        names += [f"v{index}" for index in sorted(self.values.computed)]
+        return [n for n in names if is_named(body, n) and not re.search(rf"\b{n}\b(?! = )", body)]
 
 
 def _copy_index(k: Kernel) -> None:
