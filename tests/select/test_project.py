@@ -116,6 +116,23 @@ def test_operators_without_kernels_are_refused(tmp_path: Path, capsys: pytest.Ca
     assert main([*arguments, "--own", "mine::twice.out"]) == 0
 
 
+def test_programs_of_one_name_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A runner prints the name of each program. Quotes in a name are escaped."""
+    from rushlight.cli.main import main
+
+    first, second = tmp_path / 'a"\\.pte', tmp_path / "other" / 'a"\\.pte'
+    second.parent.mkdir()
+    for path, factor in ((first, 1), (second, 2)):
+        example = (torch.zeros(factor),)
+        path.write_bytes(rushlight.compile(torch.nn.Tanh(), example, partitioner=()).buffer)
+    project = tmp_path / "project"
+    arguments = ["--out", str(project), "--portable", "--embed"]
+    assert main(["select", str(first), str(second), *arguments]) == 1
+    assert "another program is also named" in capsys.readouterr().err
+    assert main(["select", str(first), *arguments]) == 0
+    assert '{"a\\"\\\\", kProgram0' in (project / "programs.cpp").read_text()
+
+
 def test_sources_of_own_kernels_join_the_build(tmp_path: Path) -> None:
     """The kernels replace those of the runtime for their dtypes. No other argument is needed."""
     helper = tmp_path / "helper.cpp"

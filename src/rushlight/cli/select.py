@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -84,6 +85,19 @@ def add_to(commands: Commands) -> None:
     parser.set_defaults(command=run)
 
 
+def _programs(files: Sequence[Path]) -> dict[str, bytes]:
+    """Returns the bytes of the programs among files, by the name that the runner prints."""
+    programs: dict[str, bytes] = {}
+    for path in files:
+        if path.suffix in (".pte", ".bpte"):
+            data = path.read_bytes()
+            if programs.setdefault(path.stem, data) != data:
+                raise InvalidArgumentError(
+                    f"--embed {path}: another program is also named {path.stem}; rename one of them"
+                )
+    return programs
+
+
 def run(options: argparse.Namespace) -> None:
     """Writes the project."""
     if options.out.is_file():
@@ -91,11 +105,7 @@ def run(options: argparse.Namespace) -> None:
     sources = RuntimeSources(options.runtime or runtime_sources(options.out))
     own = read_own_sources(options.own_sources)
     usage = reduce(or_, [read_usage(path) for path in options.files])
-    programs = {}
-    if options.embed:
-        programs = {
-            path.stem: path.read_bytes() for path in options.files if path.suffix in (".pte", ".bpte")
-        }
+    programs = _programs(options.files) if options.embed else {}
     selection = select(
         usage,
         sources,

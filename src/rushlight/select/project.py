@@ -312,7 +312,8 @@ def _programs(programs: Mapping[str, bytes]) -> str:
         lines = [", ".join(f"{byte:#04x}" for byte in data[i : i + 20]) for i in range(0, len(data), 20)]
         text = ",\n    ".join(lines)
         arrays.append(f"alignas(16) constexpr uint8_t kProgram{index}[] = {{\n    {text}}};\n")
-        rows.append(f'    {{"{name}", kProgram{index}, sizeof(kProgram{index})}},\n')
+        quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+        rows.append(f'    {{"{quoted}", kProgram{index}, sizeof(kProgram{index})}},\n')
     return f"""// Written by `rushlight select`.
 #include "device/programs.h"
 
