@@ -522,6 +522,19 @@ rushlight_status rushlight_method_run(rushlight_method* method, const rushlight_
     return status_of(
         rushlight::fail(Error::InvalidArgument, "the method has %zu inputs, but %zu are given", wanted, count));
   }
+  const auto is_result = [&](const rushlight_value& given) {
+    return given.kind == RUSHLIGHT_TENSOR && method->loaded->is_overwritten(given.data);
+  };
+  if (std::any_of(inputs, inputs + count, is_result)) {
+    std::vector<ConvertedInput> given(count);
+    std::vector<rushlight::EValue> values;
+    for (size_t i = 0; i < count; ++i) {
+      const Error error = given[i].read(inputs[i], i, &method->texts[i]);
+      if (error != Error::Ok) return status_of(error);
+      values.push_back(given[i].value());
+    }
+    return status_of(method->loaded->run({values.data(), count}));
+  }
   for (size_t i = 0; i < count; ++i) {
     const rushlight_status status = rushlight_method_set_input(method, i, &inputs[i]);
     if (status != RUSHLIGHT_OK) return status;

@@ -118,7 +118,7 @@ Error Method::set_tensor_input(size_t index, const Tensor& given) {
   }
   RL_TRY(resize_tensor(Tensor(&tensor), given.sizes()));
   if (!input.from_caller && given.const_data_ptr() != tensor.data && given.nbytes() > 0) {
-    std::memcpy(tensor.data, given.const_data_ptr(), given.nbytes());
+    std::memmove(tensor.data, given.const_data_ptr(), given.nbytes());  // the tensor may be a result of this method
   }
   *input.value = EValue(&tensor);
   return Error::Ok;

@@ -257,7 +257,8 @@ RUSHLIGHT_API void rushlight_method_cancel(rushlight_method* method);
 /* Sets the mutable buffers of the method back to their contents after loading. Buffers that several methods share
  * change for all of these methods. No call of the method may be running. */
 RUSHLIGHT_API rushlight_status rushlight_method_reset_state(rushlight_method* method);
-/* Sets all inputs and executes the method. */
+/* Sets all inputs and executes the method. Inputs may be outputs of the last run, which are copied before they are
+ * overwritten. */
 RUSHLIGHT_API rushlight_status rushlight_method_run(rushlight_method* method, const rushlight_value* inputs,
                                                     size_t count);
 /* Gets an output. Its data are in the memory of the method. They are valid until the method is executed again or

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "rushlight/module/backends.h"
@@ -9,6 +10,16 @@ namespace rushlight {
 namespace {
 
 constexpr size_t kArenaAlignment = 64;
+
+// Returns whether an address is in one of the memories.
+bool contain(Span<const Span<uint8_t>> memories, const void* address) {
+  const auto place = reinterpret_cast<uintptr_t>(address);
+  for (const Span<uint8_t> memory : memories) {
+    const auto start = reinterpret_cast<uintptr_t>(memory.data());
+    if (place >= start && place - start < memory.size()) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -43,7 +54,8 @@ Result<std::unique_ptr<LoadedMethod>> LoadedMethod::load(std::shared_ptr<LoadedP
 LoadedMethod::~LoadedMethod() {
   method_.reset();
   for (void* memory : arenas_) platform::release(memory);
-  for (void* memory : outputs_) platform::release(memory);
+  for (const Span<uint8_t> memory : outputs_) platform::release(memory.data());
+  if (copies_.data()) platform::release(copies_.data());
 }
 
 Error LoadedMethod::allocate_planned(const MethodMeta& meta) {
@@ -70,13 +82,10 @@ Error LoadedMethod::allocate_planned(const MethodMeta& meta) {
   return Error::Ok;
 }
 
-bool LoadedMethod::is_planned(const void* address) const {
-  const auto place = reinterpret_cast<uintptr_t>(address);
-  for (const Span<uint8_t> memory : planned_) {
-    const auto start = reinterpret_cast<uintptr_t>(memory.data());
-    if (place >= start && place - start < memory.size()) return true;
-  }
-  return false;
+bool LoadedMethod::is_planned(const void* address) const { return contain(planned_, address); }
+
+bool LoadedMethod::is_overwritten(const void* address) const {
+  return contain(planned_, address) || contain(outputs_, address) || contain({&copies_, 1}, address);
 }
 
 Error LoadedMethod::count_output(size_t index, size_t size) {
@@ -95,7 +104,7 @@ Error LoadedMethod::allocate_outputs() {
     RL_TRY(count_output(i, info.nbytes));
     void* memory = platform::allocate(info.nbytes, kArenaAlignment);
     RL_REQUIRE(memory, MemoryAllocationFailed, "no memory for the %zu bytes of output %zu", info.nbytes, i);
-    outputs_.push_back(memory);
+    outputs_.emplace_back(static_cast<uint8_t*>(memory), info.nbytes);
     RL_TRY(method_->set_output_data_ptr(i, memory, info.nbytes));
   }
   return Error::Ok;
@@ -114,8 +123,43 @@ Error LoadedMethod::run(Span<const EValue> inputs) {
   return error;
 }
 
+// Returns the bytes of the copy that a run needs of an input, a multiple of the alignment. It is 0 if the run
+// overwrites no element of the input, or if the input already is in its own planned memory.
+size_t LoadedMethod::bytes_to_copy(size_t index, const EValue& value) const {
+  if (index >= inputs_set_.size() || !value.is_tensor() || !is_overwritten(value.to_tensor().const_data_ptr()))
+    return 0;
+  const EValue& own = method_->get_input(index);
+  const void* const data = value.to_tensor().const_data_ptr();
+  if (!method_->input_needs_memory(index) && own.is_tensor() && own.to_tensor().const_data_ptr() == data) return 0;
+  return (value.to_tensor().nbytes() + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
+
 Error LoadedMethod::set_inputs_and_execute(Span<const EValue> inputs) {
-  for (size_t i = 0; i < inputs.size(); ++i) RL_TRY(set_input(i, inputs[i]));
+  size_t bytes = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) bytes += bytes_to_copy(i, inputs[i]);
+  if (bytes == 0) {
+    for (size_t i = 0; i < inputs.size(); ++i) RL_TRY(set_input(i, inputs[i]));
+  } else {
+    auto* const copies = static_cast<uint8_t*>(platform::allocate(bytes, kArenaAlignment));
+    RL_REQUIRE(copies, MemoryAllocationFailed, "no memory for copies of %zu bytes of inputs", bytes);
+    std::vector<TensorImpl> tensors;
+    tensors.reserve(inputs.size());
+    std::vector<EValue> values(inputs.begin(), inputs.end());
+    uint8_t* next = copies;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const size_t size = bytes_to_copy(i, inputs[i]);
+      if (size == 0) continue;
+      const Tensor given = inputs[i].to_tensor();
+      std::memcpy(next, given.const_data_ptr(), given.nbytes());
+      tensors.push_back(*given.impl());
+      tensors.back().data = next;
+      values[i] = EValue(&tensors.back());
+      next += size;
+    }
+    if (copies_.data()) platform::release(copies_.data());
+    copies_ = {copies, bytes};
+    for (size_t i = 0; i < values.size(); ++i) RL_TRY(set_input(i, values[i]));
+  }
   for (size_t i = 0; i < inputs_set_.size(); ++i) {
     RL_REQUIRE(inputs_set_[i], InvalidArgument, "method '%.80s' has %zu inputs, but %zu are given",
                method_->meta().name().data(), inputs_set_.size(), inputs.size());

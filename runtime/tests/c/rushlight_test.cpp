@@ -22,13 +22,14 @@ namespace rushlight::testing {
 namespace {
 
 // forward(x, y, alpha) = x + alpha * y for float32 tensors of at most `rows` x 3. Output 0 is the sum, and alpha is 1.
-std::vector<uint8_t> sums(int32_t rows, int8_t dynamism = 0) {
+// With `in_place`, the sum is in the memory of x.
+std::vector<uint8_t> sums(int32_t rows, int8_t dynamism = 0, bool in_place = false) {
   TensorSpec x, y, sum;
   x.sizes = y.sizes = sum.sizes = {rows, 3};
   x.dynamism = y.dynamism = sum.dynamism = dynamism;
   const uint64_t bytes = (static_cast<uint64_t>(rows) * 12 + 63) / 64 * 64;
   y.offset = bytes;
-  sum.offset = 2 * bytes;
+  sum.offset = in_place ? 0 : 2 * bytes;
   PlanSpec plan;
   plan.values = {value(x), value(y), value(int64_t{2}), value(sum)};
   plan.operators = {{"aten::add", "out"}};
@@ -86,6 +87,19 @@ TEST(CApi, RunsAMethod) {
   ASSERT_EQ(rushlight_method_output(loaded.method, 1, &output), RUSHLIGHT_OK);
   EXPECT_EQ(output.kind, RUSHLIGHT_INTEGER);
   EXPECT_EQ(output.integer, 2);
+}
+
+TEST(CApi, TakesAResultOfTheLastRun) {
+  Loaded loaded(sums(1, 0, true));
+  ASSERT_EQ(loaded.status, RUSHLIGHT_OK) << rushlight_last_error();
+  std::vector<float> x = {1, 2, 3}, y = {10, 20, 30};
+  rushlight_value inputs[] = {matrix(x, 1), matrix(y, 1)};
+  ASSERT_EQ(rushlight_method_run(loaded.method, inputs, 2), RUSHLIGHT_OK) << rushlight_last_error();
+  ASSERT_EQ(rushlight_method_output(loaded.method, 0, &inputs[1]), RUSHLIGHT_OK);
+  EXPECT_EQ(static_cast<const float*>(inputs[1].data)[2], 63.0f);
+  ASSERT_EQ(rushlight_method_run(loaded.method, inputs, 2), RUSHLIGHT_OK) << rushlight_last_error();
+  ASSERT_EQ(rushlight_method_output(loaded.method, 0, &inputs[1]), RUSHLIGHT_OK);
+  EXPECT_EQ(static_cast<const float*>(inputs[1].data)[2], 129.0f);
 }
 
 TEST(CApi, TellsWhatAProgramHas) {

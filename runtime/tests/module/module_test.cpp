@@ -174,6 +174,32 @@ TEST(Module, ARunThatFailsKeepsNoInputs) {
   EXPECT_EQ((*loaded)->run(both), Error::Ok);
 }
 
+// The first result is in the memory of the first input.
+TEST(Module, ResultsAreInputsOfTheNextRun) {
+  for (const bool is_planned : {true, false}) {
+    ProgramSpec program = add_program();
+    PlanSpec& plan = program.plans[0];
+    TensorSpec inputs = planned({2}, 0), second = planned({2}, 16);
+    inputs.is_planned = second.is_planned = is_planned;
+    plan.values = {value(inputs), value(second), value(planned({2}, 0)), value(int64_t{1}), value(planned({2}, 32))};
+    plan.outputs = {2, 4};
+    plan.chains = {{kernel_call(0, {0, 1, 3, 4, 4}), kernel_call(0, {4, 1, 3, 2, 2})}};
+    Fixture f(program);
+    ASSERT_TRUE(f.ok()) << f.message;
+    OwnTensor<float> x({2}, {1, 2}), y({2}, {10, 20});
+    const EValue first[] = {x.value(), y.value()};
+    ASSERT_EQ(f.loaded->run(first), Error::Ok) << last_error_message();
+    EXPECT_EQ(floats_of(f.method().get_output(0)), (Floats{21, 42}));
+    const EValue next[] = {x.value(), f.method().get_output(0)};
+    ASSERT_EQ(f.loaded->run(next), Error::Ok) << last_error_message();
+    EXPECT_EQ(floats_of(f.method().get_output(1)), (Floats{22, 44}));
+    EXPECT_EQ(floats_of(f.method().get_output(0)), (Floats{43, 86}));
+    const EValue both[] = {f.method().get_output(0), f.method().get_output(0)};
+    ASSERT_EQ(f.loaded->run(both), Error::Ok) << last_error_message();
+    EXPECT_EQ(floats_of(f.method().get_output(0)), (Floats{129, 258}));
+  }
+}
+
 Floats run_small_net(LoadedMethod& loaded, int batch) {
   OwnTensor<float> x({batch, 3, 6, 6}, Floats(static_cast<size_t>(batch) * 108));
   for (size_t i = 0; i < x.data.size(); ++i) x.data[i] = 0.1f * static_cast<float>(i % 11);

@@ -120,11 +120,14 @@ class LoadedMethod {
   // Marks all inputs as set, after the caller has set them directly on method().
   void note_inputs_set() { inputs_set_.assign(inputs_set_.size(), true); }
   // Sets the first inputs for this run and executes the method. The other inputs keep their values from set_input().
-  // method() has the outputs. Returns InvalidArgument if an input is not set.
+  // method() has the outputs. Inputs may be results of the last run, which are copied if they are in memory that this
+  // run overwrites. Returns InvalidArgument if an input is not set.
   Error run(Span<const EValue> inputs);
 
   // Returns whether an address is in a planned memory of this object.
   bool is_planned(const void* address) const;
+  // Returns whether an address is in memory of this object that the next run overwrites.
+  bool is_overwritten(const void* address) const;
   // Return the bytes of the planned memories, of the method's structures, and of scratch memory.
   size_t planned_bytes() const { return planned_bytes_; }
   size_t method_bytes() const { return method_memory_.footprint(); }
@@ -133,6 +136,7 @@ class LoadedMethod {
  private:
   LoadedMethod() = default;
   Error allocate_planned(const MethodMeta& meta);
+  size_t bytes_to_copy(size_t index, const EValue& value) const;
   Error set_inputs_and_execute(Span<const EValue> inputs);
 
   std::shared_ptr<LoadedProgram> program_;
@@ -143,7 +147,8 @@ class LoadedMethod {
   std::unique_ptr<HierarchicalAllocator> planned_memory_;
   GrowingAllocator method_memory_{4096, &budget_};
   GrowingAllocator temporary_memory_{64 * 1024, &budget_};
-  std::vector<void*> outputs_;
+  std::vector<Span<uint8_t>> outputs_;
+  Span<uint8_t> copies_;  // of results that are inputs of the last run
   std::vector<bool> inputs_set_;
   std::unique_ptr<Method> method_;
   size_t planned_bytes_ = 0;
@@ -180,7 +185,8 @@ class Module {
   Result<std::vector<EValue>> get_outputs(std::string_view name);
   // Frees a method. The next use loads it again with the initial values of its buffers.
   void unload_method(std::string_view name);
-  // Executes the method `name` and returns its outputs, which are valid until the next run of the method.
+  // Executes the method `name` and returns its outputs, which are valid until the next run of the method. They
+  // may be inputs of this run.
   Result<std::vector<EValue>> execute(std::string_view name, Span<const EValue> inputs);
   // Does the same with inputs of any type that value_of() accepts: tensors and numbers.
   template <typename... Inputs, typename = std::void_t<decltype(value_of(std::declval<const Inputs&>()))...>>
