@@ -19,6 +19,7 @@ from rushlight.aot_c.errors import AotCError
 from rushlight.aot_c.program import c_program
 from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.exir import to_edge
+from rushlight.format.pte import read_pte, write_pte
 from rushlight.memory.planning_pass import MemoryPlanningPass
 
 REFUSED = {
@@ -155,6 +156,21 @@ def test_methods_share_state_by_name(tmp_path: Path) -> None:
     library = Library(compile_library(text, "model", tmp_path, "gcc"), text)
     results = [library(name, torch.ones(2))[0].tolist() for name in ("first", "second", "first")]
     assert results == [[8, 10], [10, 12], [12, 14]]
+
+
+@pytest.mark.parametrize("names", [("forward", "reset"), ("part", "Part"), ("a.b", "a_b")])
+def test_functions_of_one_name_are_refused(names: tuple[str, str]) -> None:
+    methods = {name: torch.export.export(Counter(), (torch.ones(2),), strict=False) for name in names}
+    data = bytes(to_edge(methods).to_executorch().buffer)
+    with pytest.raises(AotCError, match="two functions have the same name in C: model_"):
+        c_program(data, "model")
+
+
+def test_names_do_not_end_comments(tmp_path: Path) -> None:
+    file = read_pte(compiled(Counter(), (torch.ones(2),)))
+    file.program.execution_plan[0].name = "for*/ward\n"
+    text = c_program(write_pte(file), "model", "a */\nprogram")
+    compile_library(text, "model", tmp_path, "gcc")
 
 
 def test_the_header_describes_the_method() -> None:

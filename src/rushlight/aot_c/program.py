@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -60,9 +62,17 @@ def c_program(data: bytes, name: str, origin: str = "a program") -> CProgram:
         shown = "\n".join(f"  {refusal}" for refusal in refusals[:20])
         more = f"\n  and {len(refusals) - 20} more" if len(refusals) > 20 else ""
         raise AotCError(f"{origin} cannot be written as C:\n{shown}{more}")
-    functions = [method.function for method in methods]
-    if len(set(functions)) < len(functions):
-        raise AotCError(f"{origin}: two methods have the same name in C: {', '.join(sorted(functions))}")
+    functions = [method.function for method in methods] + sorted(source.helpers)
+    if _has_state(methods):
+        functions.append(f"{name}_reset")
+    # Macros have the names of functions in capitals.
+    count = Counter(function.upper() for function in functions)
+    same = sorted(function for function in functions if count[function.upper()] > 1)
+    if same:
+        raise AotCError(
+            f"{origin}: two functions have the same name in C: {', '.join(same)}; use another --name, or "
+            "rename a method"
+        )
     body, constant_bytes, memory_bytes = _body(source, methods, origin)
     return CProgram(
         {f"{name}.h": _header(name, methods, origin), f"{name}.c": body},
@@ -108,7 +118,7 @@ def _header(name: str, methods: list[MethodText], origin: str) -> str:
     if _has_state(methods):
         reset = f"\n/* Sets the state of all methods to its initial values. */\nvoid {name}_reset(void);\n"
     body = "\n\n".join(_grouped(parts))
-    return f"""/* Written by `rushlight aot-c` from {origin}.
+    return f"""/* Written by `rushlight aot-c` from {_comment(origin)}.
  *
  * Each function is a method of the model. It returns 0 for success. It returns 1 if an input is not valid: an
  * index that is out of range, an integer division by zero, or a number that differs from the number that was
@@ -149,16 +159,19 @@ def _grouped(parts: list[str]) -> list[str]:
 
 
 def _description(name: str, method: MethodText) -> str:
-    lines = [f"/* Method {method.name}."]
-    for end in method.inputs:
-        lines.append(f" *   {_end_text(end)}")
-    for end in method.outputs:
-        lines.append(f" *   {_end_text(end)}")
+    lines = [f"/* Method {_comment(method.name)}."]
+    for end in (*method.inputs, *method.outputs):
+        lines.append(f" *   {_comment(_end_text(end))}")
     if method.state_bytes:
         lines.append(
             f" * {method.state_bytes} bytes of state are kept between calls; {name}_reset() resets them."
         )
     return "\n".join([*lines, " */"])
+
+
+def _comment(text: str) -> str:
+    """Returns a text that a comment may contain: it does not end the comment or the line."""
+    return re.sub(r"[\x00-\x1f\x7f]", "?", text).replace("*/", "* /").replace("/*", "/ *")
 
 
 def _end_text(end: End) -> str:
@@ -187,7 +200,7 @@ def _body(source: Source, methods: list[MethodText], origin: str) -> tuple[str, 
         texts.append(f"{head}{brace}{start}{rest}")
     definitions, constants, memories = source.definitions("\n".join(texts))
     includes = "\n".join(f"#include <{header}>" for header in sorted({"stddef.h", *source.headers}))
-    first = f"""/* Written by `rushlight aot-c` from {origin}. */
+    first = f"""/* Written by `rushlight aot-c` from {_comment(origin)}. */
 #include "{source.name}.h"
 
 {includes}
