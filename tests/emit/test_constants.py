@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+import rushlight
 from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.emit.constants import ConstantBuffers, Pool, tensor_bytes
 from rushlight.exir import to_edge
@@ -53,8 +54,6 @@ def test_delegates_share_equal_data() -> None:
 
 
 def test_the_program_shows_its_data_and_what_lies_outside() -> None:
-    from rushlight.exir import ExecutorchBackendConfig, to_edge
-
     linear = torch.nn.Linear(3, 2)
     edge = to_edge(torch.export.export(linear, (torch.ones(1, 3),)))
     program = edge.to_executorch().executorch_program
@@ -79,3 +78,23 @@ def test_tensors_of_two_methods_with_one_name_have_entries_of_their_own(tmp_path
     program = Runtime.get().load_program(tmp_path / "model.pte", data_path=tmp_path / "weights.ptd")
     for name, model in models.items():
         torch.testing.assert_close(program.load_method(name).execute([x])[0], model(x))
+
+
+class FromNegativeZero(torch.nn.Module):
+    total: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.full((3,), -0.0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        before = 1 / self.total
+        self.total.add_(x)
+        return before
+
+
+def test_a_buffer_of_negative_zeros_keeps_its_sign() -> None:
+    x = torch.ones(3)
+    for partitioner in (None, ()):
+        module = rushlight.load(rushlight.compile(FromNegativeZero(), (x,), partitioner=partitioner).buffer)
+        torch.testing.assert_close(module(x), torch.full((3,), -torch.inf))

@@ -209,8 +209,9 @@ class MethodEmitter(GraphEmitter):
         if options.state_values and is_planned(spec):
             tensor = self._real_tensor(node, name)
             real = not isinstance(tensor, torch._subclasses.FakeTensor)
-            if real and (name in self.facts.kept_initial_state or bool(tensor.ne(0).any())):
-                data = tensor_bytes(_elements_in_order(tensor, spec.dim_order))
+            data = tensor_bytes(_elements_in_order(tensor, spec.dim_order)) if real else memoryview(b"")
+            # The bytes of -0.0 are not zero.
+            if real and (name in self.facts.kept_initial_state or _has_ones(data)):
                 tag = self.facts.constant_files.get(name)
                 if tag is not None:
                     value = self._external(stored, name, tag, data, planned=True)
@@ -231,6 +232,11 @@ class MethodEmitter(GraphEmitter):
                 tensor: torch.Tensor = tensors[name]
                 return tensor
         raise at_node(node, f"the exported program has no tensor named {name!r}")
+
+
+def _has_ones(data: Data) -> bool:
+    """Returns whether a bit of the data is set."""
+    return data.nbytes > 0 and bool(np.asarray(data).any())
 
 
 def _is_taken(file: Mapping[str, NamedDataEntry], name: str, entry: NamedDataEntry) -> bool:

@@ -188,7 +188,8 @@ def _add_state(lowering: QuantizedLowering, program: ExportedProgram, node: Node
     assert data is not None
     data = data.to(planned_dtype(data.dtype))
     sizes = tuple(data.shape)
-    kept = data.detach().contiguous() if data.any() else None
+    dense = data.detach().contiguous()
+    kept = dense if dense.reshape(-1).view(torch.uint8).any() else None  # the bytes of -0.0 are not zero
     storage = Storage(data.numel(), data.dtype, StorageKind.STATE, data=kept)
     tensor = Tensor(storage, sizes, contiguous_strides(sizes))
     lowering.set_tensor(node, tensor)
