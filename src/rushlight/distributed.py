@@ -229,12 +229,14 @@ def quantize(
     """
     import torch
 
+    from rushlight.ir.program import dynamic_shapes_of
     from rushlight.quantize import convert_pt2e
 
     prepared = _calibrated(dataset, program, quantizer, inputs, workers, batch_size)
     example = program.example_inputs
     assert example is not None
-    return torch.export.export(convert_pt2e(prepared), example[0], strict=False)
+    shapes = dynamic_shapes_of(program)
+    return torch.export.export(convert_pt2e(prepared), example[0], dynamic_shapes=shapes, strict=False)
 
 
 def sensitivity(

@@ -74,7 +74,7 @@ def text() -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
     return Text().eval(), (torch.randint(0, 20, (2, 5)),)
 
 
-def snr(model: Any, program: Any, inputs: tuple[torch.Tensor, ...]) -> float:
+def snr(model: Any, program: Any, inputs: tuple[Any, ...]) -> float:
     expected = model(*inputs)
     error = program.module()(*inputs) - expected
     return float(10 * torch.log10(expected.square().sum() / error.square().sum()))
@@ -218,6 +218,27 @@ def test_the_nearest_configuration_applies() -> None:
     program = quantize(model, inputs, quantizer, [inputs])
     (linear,) = [node for node in program.graph.nodes if node.target is aten.linear.default]
     assert linear.args[0].target is qd.dequantize_per_tensor.tensor
+
+
+@pytest.mark.parametrize("config", [dynamic_int8(), static_int8()], ids=["dynamic", "static"])
+def test_dynamic_sizes_of_a_program_are_kept(config: Any) -> None:
+    class Sum(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(4, 4)
+
+        def forward(self, parts: dict[str, torch.Tensor], factor: float) -> torch.Tensor:
+            return self.linear(parts["a"]) + parts["b"][::2] * factor
+
+    half = torch.export.Dim("half", min=2, max=16)
+    inputs = ({"a": torch.randn(3, 4), "b": torch.randn(6, 4)}, 2.0)
+    shapes = ({"a": {0: half}, "b": {0: 2 * half}}, None)
+    program = torch.export.export(Sum(), inputs, dynamic_shapes=shapes)
+    longer = ({"a": torch.randn(16, 4), "b": torch.randn(32, 4)}, 2.0)
+    quantized = quantize(program, None, CpuQuantizer().set_global(config), [longer])
+    assert snr(program.module(), quantized, longer) > 20
+    with pytest.raises(AssertionError, match="17|16"):
+        quantized.module()({"a": torch.randn(17, 4), "b": torch.randn(34, 4)}, 2.0)
 
 
 def test_what_is_no_quantizer_or_configuration_is_refused() -> None:

@@ -13,19 +13,54 @@ from typing import Any, TypeAlias
 import sympy
 import torch
 from torch._export.verifier import Verifier
-from torch.export import ExportedProgram, ModuleCallEntry, ModuleCallSignature
-from torch.export.graph_signature import ExportGraphSignature, TensorArgument
+from torch.export import Dim, ExportedProgram, ModuleCallEntry, ModuleCallSignature
+from torch.export.graph_signature import ExportGraphSignature, InputKind, TensorArgument
 from torch.fx import Graph, GraphModule, Node
 from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.fx.node import map_aggregate, map_arg
+from torch.utils import _pytree as pytree
 from torch.utils._sympy.value_ranges import ValueRanges
 
-from rushlight.ir import meta
+from rushlight.ir import meta, sym
 from rushlight.ir.facts import MethodProgram, ProgramFacts, facts_of
 from rushlight.ir.spec import TensorSpec
 
 DynamicShapes: TypeAlias = dict[str, Any] | tuple[Any, ...] | list[Any] | None
 """The dynamic dims of the inputs, in the format of torch.export: a description for each input."""
+
+
+def dynamic_shapes_of(program: ExportedProgram) -> DynamicShapes:
+    """Returns the dynamic dims of the positional inputs, to export another form of a program.
+
+    Args:
+        program: a program with example inputs.
+
+    Returns:
+        The dims in the format of torch.export; None if all inputs have fixed sizes.
+    """
+    if program.example_inputs is None:
+        return None
+    leaves, structure = pytree.tree_flatten(program.example_inputs[0])
+    values = {node.name: meta.find_val(node) for node in program.graph.find_nodes(op="placeholder")}
+    names = [
+        spec.arg.name for spec in program.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT
+    ]
+    dims = [_dynamic_dims(values.get(name)) for name in names[: len(leaves)]]
+    if all(dim is None for dim in dims):
+        return None
+    shapes: DynamicShapes = pytree.tree_unflatten(dims, structure)
+    return shapes
+
+
+def _dynamic_dims(value: object) -> Any:
+    """The bounds of the dynamic dims of a tensor by dim, or of a dynamic int; None for other inputs."""
+    if isinstance(value, torch.SymInt):
+        low, high = sym.bounds(value)
+        return Dim.AUTO(min=max(low, 0), max=high)
+    if not isinstance(value, torch.Tensor):
+        return None
+    sizes = {dim: _dynamic_dims(size) for dim, size in enumerate(value.shape) if sym.is_symbolic(size)}
+    return sizes or None
 
 
 def make_program(

@@ -21,7 +21,7 @@ from torchao.quantization.pt2e import (
 from torchao.quantization.pt2e.quantizer import Quantizer
 
 from rushlight.ir import meta
-from rushlight.ir.program import DynamicShapes
+from rushlight.ir.program import DynamicShapes, dynamic_shapes_of
 from rushlight.ir.progress import counted, working
 from rushlight.quantize.errors import QuantizationError
 from rushlight.quantize.inputs import Inputs, as_arguments, check_arguments
@@ -160,7 +160,7 @@ def quantize(
         quantizer: selects the operators that are quantized, and their configurations.
         data: inputs for calibration; each item is a tuple of arguments or one tensor. Dynamic and weight-only
             configurations need no data.
-        dynamic_shapes: the dynamic dimensions, in the format of torch.export.
+        dynamic_shapes: the dynamic dimensions, in the format of torch.export; None for those of a program.
 
     Returns:
         The quantized program, for `rushlight.compile` or `to_edge`.
@@ -170,8 +170,9 @@ def quantize(
     """
     program = export_float(model, example_inputs, dynamic_shapes)
     example = program.example_inputs[0] if example_inputs is None else as_arguments(example_inputs)
+    shapes = dynamic_shapes_of(program) if dynamic_shapes is None else dynamic_shapes
     converted = quantized_module(program, quantizer, data)
-    return torch.export.export(converted, example, dynamic_shapes=dynamic_shapes, strict=False)
+    return torch.export.export(converted, example, dynamic_shapes=shapes, strict=False)
 
 
 def quantized_module(
