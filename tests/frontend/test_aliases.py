@@ -85,7 +85,18 @@ def content_in_another_order(x: Any) -> Any:
     return y
 
 
+def a_view_of_a_base_in_another_order(x: Any) -> Any:
+    y = x.clone()
+    y.t().masked_fill_(x > 3, 0.5)
+    v = y.view(2, 8)
+    v[0] += 1
+    y.t().mul_(2)
+    y.view(16)[3:7].sub_(1)
+    return y, v
+
+
 CASES = [
+    a_view_of_a_base_in_another_order,
     content_in_another_order,
     view_then_write,
     write_base_then_read_view,

@@ -103,3 +103,16 @@ def test_an_operator_without_a_decomposition_is_refused() -> None:
     program = decompose(export(Function(lambda self, x: torch.relu(x)), (X,)))
     with pytest.raises(NeedsFallback, match="aten.relu.* does not support its arguments"):
         expand_nodes(program, nodes_of(program, aten.relu.default), [])
+
+
+def test_a_view_that_the_new_layout_does_not_allow_needs_the_whole_program() -> None:
+    def attend(self: Any, x: torch.Tensor) -> torch.Tensor:
+        heads = self.linear(x).view(2, 4, 2, 3).transpose(1, 2)
+        y = F.scaled_dot_product_attention(heads, heads, heads).transpose(1, 2).flatten(2)
+        return self.linear(y)
+
+    attention, linear = aten.scaled_dot_product_attention.default, aten.linear.default
+    program = decompose(export(Function(attend), (torch.randn(2, 4, 6),)), [attention, linear])
+    program = expand_nodes(program, nodes_of(program, linear), [attention])
+    with pytest.raises(NeedsFallback, match="layout changes"):
+        expand_nodes(program, nodes_of(program, attention), [])

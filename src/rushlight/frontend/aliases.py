@@ -122,6 +122,11 @@ class Aliases:
             written.version = written.root.version
             self._of[node] = written
 
+    def store(self, handle: Handle, node: Node) -> None:
+        """Uses another node with the same content for a handle, such as a copy in another layout."""
+        handle.node = node
+        self._of[node] = handle
+
     def _scatter(self, view: Handle, base: Node, content: Node, emit: Emit) -> Node:
         """Returns `base` in which the elements of `view` are replaced by `content`."""
         scatter = _SCATTERS.get(view.op)

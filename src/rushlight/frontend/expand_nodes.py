@@ -14,7 +14,7 @@ from torch.fx.node import Argument, map_aggregate
 from rushlight.frontend.diagnosis import plain_words
 from rushlight.frontend.fast_decomposer import Tools
 from rushlight.frontend.node_writer import NodeWriter, eliminate_dead_code, without_grad
-from rushlight.frontend.recorder import NeedsFallback
+from rushlight.frontend.recorder import NeedsFallback, evaluate
 from rushlight.frontend.symbols import SymbolNodes
 from rushlight.ir import meta
 from rushlight.ir.facts import MethodProgram
@@ -109,7 +109,7 @@ class _GraphExpander:
         """Computes the metadata of a node again after the metadata of its inputs changed."""
         before = meta.get_val(node)
         if isinstance(node.target, OpOverload) and not meta.makes_symbols(node):
-            val = self._tools.evaluator.value(node.target, node.args, node.kwargs)
+            val = evaluate(self._tools.evaluator, node.target, node.args, node.kwargs)
         elif node.target is operator.getitem:
             source: Any = node.args[0]
             val = meta.get_val(source)[node.args[1]]

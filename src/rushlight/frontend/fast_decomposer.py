@@ -22,7 +22,7 @@ from rushlight.frontend import tables
 from rushlight.frontend.aliases import Aliases, Handle
 from rushlight.frontend.decompositions import Decomposition
 from rushlight.frontend.node_writer import NodeWriter, eliminate_dead_code, without_grad
-from rushlight.frontend.recorder import Expander, NeedsFallback, Ref, functional_form
+from rushlight.frontend.recorder import Expander, NeedsFallback, Ref, evaluate, functional_form
 from rushlight.frontend.symbols import SymbolNodes
 from rushlight.ir import meta
 from rushlight.ir.fake import Evaluator, fake_mode_of, tensor_key
@@ -243,13 +243,33 @@ class FastDecomposer:
     def _keep(
         self, op: OpOverload, args: tuple[Argument, ...], kwargs: dict[str, Argument], of: Node | None
     ) -> Node:
-        new = self._new_call(op, args, kwargs)
         if of is not None and op is of.target and self._inputs_unchanged(of):
             val = meta.find_val(of)
         else:
-            val = self.tools.evaluator.value(op, args, kwargs)
+            args, val = self._evaluate(op, args, kwargs)
+        new = self._new_call(op, args, kwargs)
         meta.set_val(new, without_grad(val))
         return new
+
+    def _evaluate(
+        self, op: OpOverload, args: tuple[Argument, ...], kwargs: dict[str, Argument]
+    ) -> tuple[tuple[Argument, ...], Any]:
+        """Returns the positional arguments and the value of a call.
+
+        A write through a view may change the layout of the base, so that another view of the base does not
+        exist. The base is then made row-major first.
+        """
+        try:
+            return args, evaluate(self.tools.evaluator, op, args, kwargs)
+        except NeedsFallback:
+            source = args[0] if args else None
+            if not isinstance(source, Node):
+                raise
+        handle = self.aliases.of(source)
+        dense = self._emit(aten.clone.default, (source,), {"memory_format": torch.contiguous_format})
+        self.aliases.store(handle, dense)
+        args = (dense, *args[1:])
+        return args, evaluate(self.tools.evaluator, op, args, kwargs)
 
     def _inputs_unchanged(self, node: Node) -> bool:
         """Whether old and new inputs have equal metadata, so that the metadata of the result stays valid."""

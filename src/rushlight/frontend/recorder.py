@@ -16,12 +16,28 @@ from torch.fx.node import Argument, Node, map_aggregate
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rushlight.frontend.tables import Table, is_composite, is_kept_composite
-from rushlight.ir.fake import fresh_arguments, signature_of
+from rushlight.ir.fake import Evaluator, fresh_arguments, signature_of
 from rushlight.ir.meta import get_val
 
 
 class NeedsFallback(Exception):
     """The program needs torch's decomposition. The message is the reason."""
+
+
+def evaluate(
+    evaluator: Evaluator, op: OpOverload, args: tuple[Argument, ...], kwargs: Mapping[str, Argument]
+) -> Any:
+    """Returns the value of a call whose inputs may have another layout than in the exported program.
+
+    Raises:
+        NeedsFallback: the operator is a view that does not exist for the new layout.
+    """
+    try:
+        return evaluator.value(op, args, kwargs)
+    except (RuntimeError, ValueError) as error:
+        if op.is_view:
+            raise NeedsFallback(f"{op} reads a tensor whose layout changes") from error
+        raise
 
 
 @dataclass(frozen=True)
