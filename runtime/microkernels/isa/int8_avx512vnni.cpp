@@ -42,6 +42,7 @@ RL_INLINE void add_quads(Sums16& sums, __m512i lhs, __m512i rhs) {
 
 #include "microkernels/dwconv/impl/int8_3x3_avx512.h"
 #include "microkernels/dwconv/impl/int8_quads_avx512.h"
+#include "microkernels/gemm/impl/int4_panel_avx512.h"
 #include "microkernels/gemm/impl/int8_avx512.h"
 #include "microkernels/tables/impl/int8.h"
 
@@ -62,6 +63,8 @@ __attribute__((target("avx512vbmi"))) static void look_up_vbmi(const uint8_t* fr
 
 static constexpr Int8Microkernels make_table() {
   Int8Microkernels t = make_int8_table("avx512vnni");
+  RL_SET(expand_int4, expand_int4);
+  RL_SET(int4_panel, int4_panel);
   t.prepare_requantize = &prepare_requantize;
   t.prepare_dequantize = &prepare_dequantize;
   t.gemm_pipelined = &gemm_pipelined;

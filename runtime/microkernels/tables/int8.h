@@ -165,6 +165,17 @@ struct Int4Dots {
   int64_t sums_stride;
 };
 
+// As Int4Dots for kInt4Panel columns, whose numbers are expanded to bytes, once for many rows.
+inline constexpr int64_t kInt4Panel = 32;
+struct Int4Panel {
+  const uint8_t* lhs;
+  int64_t lhs_stride;
+  const int8_t* rhs;      // [groups * group / 4, kInt4Panel, 4]
+  const float* scales;    // [groups, kInt4Panel]
+  int64_t groups, group;  // `group`: numbers of a group, a multiple of 32
+  float* sums;            // [rows, kInt4Panel]
+};
+
 // sums[j] = sum over groups g of scales[j, g] * (sum within the group of x[k] * rhs[j, k]).
 struct ScaledDots {
   const float* x;      // [groups * group]
@@ -246,6 +257,10 @@ struct Int8Microkernels {
   // n is a multiple of 32.
   void (*pack_int4_lhs)(const int8_t* from, int64_t n, uint8_t* to);
   void (*int4_dots)(int64_t rows, int64_t columns, const Int4Dots& dots);
+  // Null in sets for which int4_panel() is not faster than int4_dots(). expand_int4() writes `rhs` and `scales` of an
+  // Int4Panel for columns [0, columns), at most kInt4Panel. The others become 0.
+  void (*expand_int4)(const Int4Dots& dots, int64_t columns, int8_t* rhs, float* scales);
+  void (*int4_panel)(int64_t rows, const Int4Panel& panel);
 
   void (*scaled_dots)(int64_t columns, const ScaledDots& dots);
 

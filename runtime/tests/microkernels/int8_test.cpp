@@ -271,7 +271,7 @@ TEST_P(Int8Test, PipelinedResultsAreThoseOfTheirSums) {
 
 TEST_P(Int8Test, NumbersOfFourBits) {
   for (const int64_t group : {32, 96}) {
-    const int64_t rows = 6, columns = 3, groups = 2, k = groups * group;
+    const int64_t rows = 9, columns = 3, groups = 2, k = groups * group;
     const auto lhs = numbers(rows * k), bytes = numbers(columns * k / 2);
     const auto* const rhs = reinterpret_cast<const uint8_t*>(bytes.data());
     const auto scales = reals(columns * groups, 0.5f, 1.5f);
@@ -292,6 +292,19 @@ TEST_P(Int8Test, NumbersOfFourBits) {
                   double(scales[static_cast<size_t>(j * groups + l / group)]);
         }
         ASSERT_NEAR(sums[static_cast<size_t>(i * columns + j)], want, 1e-5 * std::fabs(want) + 0.02);
+      }
+    }
+    if (kernels.expand_int4 == nullptr) continue;
+    const Int4Dots dots{packed.data(), k, rhs, k / 2, scales.data(), groups, groups, group, nullptr, 0};
+    std::vector<int8_t> expanded(static_cast<size_t>(k * kInt4Panel), 1);
+    std::vector<float> panel_scales(static_cast<size_t>(groups * kInt4Panel), 1.0f);
+    kernels.expand_int4(dots, columns, expanded.data(), panel_scales.data());
+    std::vector<float> panel(static_cast<size_t>(rows * kInt4Panel));
+    kernels.int4_panel(rows, {packed.data(), k, expanded.data(), panel_scales.data(), groups, group, panel.data()});
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < kInt4Panel; ++j) {
+        const float want = j < columns ? sums[static_cast<size_t>(i * columns + j)] : 0.0f;
+        ASSERT_NEAR(panel[static_cast<size_t>(i * kInt4Panel + j)], want, 1e-5f * std::fabs(want) + 0.02f);
       }
     }
   }

@@ -8,6 +8,7 @@ namespace {
 constexpr int64_t kBlock = 32;    // numbers of a row that a tile processes at a time
 constexpr int64_t kColumns = 16;  // columns of one task
 constexpr int64_t kMaxRows = 48;  // rows that are computed at a time
+constexpr int64_t kManyRows = 8;  // with fewer rows, it does not pay to expand the weights
 
 class Int4GemmStep final : public Step {
  public:
@@ -49,7 +50,7 @@ class Int4GemmStep final : public Step {
   }
 
   size_t scratch_floats(int64_t workers) const override {
-    return static_cast<size_t>(lhs_floats() + workers * kWorkerFloats);
+    return static_cast<size_t>(lhs_floats() + workers * worker_floats());
   }
 
   Error run(Run& run) override {
@@ -61,9 +62,12 @@ class Int4GemmStep final : public Step {
     for_workers(run.context, rows_ < workers ? 1 : workers, rows_, [&](int64_t, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) t.pack_int4_lhs(in + i * depth_, depth_, left + i * depth_);
     });
-    float* const sums = run.scratch + lhs_floats();
-    for_workers(run.context, workers, divide_up(columns_, kColumns), [&](int64_t worker, int64_t begin, int64_t end) {
-      for (int64_t j = begin; j < end; ++j) multiply(j * kColumns, left, sums + worker * kWorkerFloats);
+    const int64_t together = expands() ? microkernels::kInt4Panel : kColumns;
+    for_workers(run.context, workers, divide_up(columns_, together), [&](int64_t worker, int64_t begin, int64_t end) {
+      float* const scratch = run.scratch + lhs_floats() + worker * worker_floats();
+      for (int64_t j = begin; j < end; ++j) {
+        expands() ? multiply_expanded(j * together, left, scratch) : multiply(j * together, left, scratch);
+      }
     });
     return Error::Ok;
   }
@@ -72,46 +76,85 @@ class Int4GemmStep final : public Step {
   int64_t work() const override { return 2 * rows_ * depth_ * columns_; }
 
  private:
-  static constexpr int64_t kWorkerFloats = kMaxRows * kColumns;
+  bool expands() const { return rows_ >= kManyRows && microkernels::int8_microkernels().expand_int4 != nullptr; }
+  int64_t panel_floats() const { return depth_ * microkernels::kInt4Panel / 4; }
+  // The sums of a worker, and a panel of expanded weights with its scales.
+  int64_t worker_floats() const {
+    return expands() ? (kMaxRows + groups()) * microkernels::kInt4Panel + panel_floats() : kMaxRows * kColumns;
+  }
 
   int64_t groups() const { return depth_ / group_; }
   int64_t lhs_floats() const { return round_up(rows_ * depth_, 64) / 4; }
 
-  // Computes kColumns columns from `column` on, or fewer at the end.
-  void multiply(int64_t column, const uint8_t* left, float* sums) const {
-    const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
-    const int64_t n = std::min(kColumns, columns_ - column);
+  microkernels::Int4Dots dots_from(int64_t column) const {
     microkernels::Int4Dots d{};
     d.lhs_stride = depth_;
     d.rhs = numbers_ + column * (depth_ / 2), d.rhs_stride = depth_ / 2;
     d.scales = scales_ + column * groups(), d.scale_stride = groups();
     d.groups = groups(), d.group = group_;
+    return d;
+  }
+
+  // Computes kInt4Panel columns from `column` on, or fewer at the end.
+  void multiply_expanded(int64_t column, const uint8_t* left, float* scratch) const {
+    const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
+    const int64_t n = std::min(microkernels::kInt4Panel, columns_ - column);
+    int8_t* const rhs = reinterpret_cast<int8_t*>(scratch);
+    float* const scales = scratch + panel_floats();
+    microkernels::Int4Panel p{
+        left, depth_, rhs, scales, groups(), group_, scales + groups() * microkernels::kInt4Panel};
+    t.expand_int4(dots_from(column), n, rhs, scales);
+    for (int64_t row = 0; row < rows_; row += kMaxRows) {
+      const int64_t rows = std::min(kMaxRows, rows_ - row);
+      p.lhs = left + row * depth_;
+      t.int4_panel(rows, p);
+      finish(row, rows, column, n, p.sums, microkernels::kInt4Panel, t.int4_offset);
+    }
+  }
+
+  // Computes kColumns columns from `column` on, or fewer at the end.
+  void multiply(int64_t column, const uint8_t* left, float* sums) const {
+    const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
+    const int64_t n = std::min(kColumns, columns_ - column);
+    microkernels::Int4Dots d = dots_from(column);
     d.sums = sums, d.sums_stride = kColumns;
     for (int64_t row = 0; row < rows_; row += kMaxRows) {
       const int64_t rows = std::min(kMaxRows, rows_ - row);
       d.lhs = left + row * depth_;
       t.int4_dots(rows, n, d);
-      for (int64_t i = 0; i < rows; ++i) finish(row + i, column, n, sums + i * kColumns, t.int4_offset);
+      finish(row, rows, column, n, sums, kColumns, t.int4_offset);
     }
   }
 
-  // Applies scale, zero point and epilogue to the sums of one row, and writes the results to the output.
-  void finish(int64_t row, int64_t column, int64_t n, float* x, int32_t offset) const {
-    const int64_t at = row * columns_ + column, r = row_scales_->sizes[0] == 1 ? 0 : row;
-    const microkernels::Epilogue& e = epilogue_;
-    float* const to = out_->floats() + at;
-    const float* const residual = residual_ ? residual_->floats() + at : nullptr;
-    const float scale = row_scales_->floats()[r];
-    const float zero = static_cast<float>(static_cast<const int32_t*>(row_zeros_->data)[r] + offset);
-    for (int64_t l = 0; l < n; ++l) x[l] = (x[l] - zero * ones_[column + l]) * scale;
-    if (bias_) floats_->binary(microkernels::BinaryOp::Add, x, 1, bias_ + column, 1, x, n, 0);
-    if (residual) floats_->binary(microkernels::BinaryOp::Add, x, 1, residual, 1, x, n, 0);
-    if (e.clamps) floats_->unary(microkernels::UnaryOp::Clamp, x, x, n, e.low, e.high);
-    if (e.applies) {
-      floats_->unary(e.op, x, to, n, e.p, e.q);
-    } else {
-      std::copy_n(x, n, to);
+  // Applies scales, zero points and the epilogue to the sums of rows [row, row + rows), whose rows are `step` floats
+  // apart, and writes the results to n columns of the output.
+  void finish(int64_t row, int64_t rows, int64_t column, int64_t n, const float* sums, int64_t step,
+              int32_t offset) const {
+    const bool is_together = row_scales_->sizes[0] == 1;
+    const float* const __restrict ones = ones_ + column;
+    float* const out = out_->floats() + row * columns_ + column;
+    for (int64_t i = 0; i < rows; ++i) {
+      const float* const __restrict x = sums + i * step;
+      float* const to = out + i * columns_;
+      const int64_t r = is_together ? 0 : row + i;
+      const float scale = row_scales_->floats()[r];
+      const float zero = static_cast<float>(static_cast<const int32_t*>(row_zeros_->data)[r] + offset);
+      if (residual_) {
+        const float* const residual = residual_->floats() + (row + i) * columns_ + column;
+        for (int64_t l = 0; l < n; ++l) {
+          to[l] = (x[l] - zero * ones[l]) * scale + (bias_ ? bias_[column + l] : 0.0f) + residual[l];
+        }
+      } else if (bias_) {
+        for (int64_t l = 0; l < n; ++l) to[l] = (x[l] - zero * ones[l]) * scale + bias_[column + l];
+      } else {
+        for (int64_t l = 0; l < n; ++l) to[l] = (x[l] - zero * ones[l]) * scale;
+      }
     }
+    const microkernels::Epilogue& e = epilogue_;
+    for (int64_t i = 0; i < rows && e.clamps; ++i) {
+      floats_->unary(microkernels::UnaryOp::Clamp, out + i * columns_, out + i * columns_, n, e.low, e.high);
+    }
+    if (e.applies) floats_->packed->apply(e, out, columns_, rows, n);
   }
 
   int64_t depth_ = 1, columns_ = 1, group_ = 1, rows_ = 0;
