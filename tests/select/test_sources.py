@@ -34,6 +34,24 @@ def test_files_of_one_kernel() -> None:
     assert others and all(path.startswith("microkernels/cortex_m/") for path in others)
 
 
+@pytest.mark.parametrize(
+    "kind,name,needed",
+    [
+        ("portable", "aten::pow.Tensor_Scalar_out", {"portable/sqrt.cpp", "portable/rsqrt.cpp"}),
+        ("portable", "aten::max.unary_out", {"portable/amax.cpp"}),
+        ("portable", "aten::zeros.out", {"portable/full.cpp"}),
+        ("portable", "aten::split_copy.Tensor_out", {"portable/slice_copy.cpp"}),
+        ("optimized", "aten::pow.Tensor_Scalar_out", {"portable/sqrt.cpp"}),
+        ("optimized", "aten::_fft_c2c.out", {"optimized/fft_lines.cpp"}),
+    ],
+)
+def test_files_of_what_a_kernel_calls(kind: str, name: str, needed: set[str]) -> None:
+    rows = [row for row in SOURCES.rows[kind] if row.name == name]
+    files = SOURCES.closure(SOURCES.kernel_files(rows), frozenset())
+    assert {f"kernels/{path}" for path in needed} <= files
+    assert "kernels/portable/add.cpp" not in files
+
+
 def test_instruction_sets_are_those_that_are_asked_for() -> None:
     files = SOURCES.closure([SOURCES.steps()["Gemm"]], frozenset({"avx2"}))
     assert {"microkernels/isa/f32_avx2.cpp", "microkernels/isa/f32_generic.cpp"} <= files

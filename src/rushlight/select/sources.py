@@ -24,6 +24,8 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 _DEFINITION = re.compile(
     r"^(?=\w)(?!namespace\b|static\b|using\b|return\b)[\w:<>&*, ]*?\b(?:(\w+)::)?(\w+)\(", re.M
 )
+# A definition of a variable that a header declares as extern. Its group 1 is empty as for functions.
+_VARIABLE = re.compile(r"^()const [\w:]+ (\w+) = ", re.M)
 # A function declaration at the start of a line.
 _DECLARATION = re.compile(r"^[A-Za-z][^;{}()]*\([^;{}]*\)[a-z ]*;", re.M)
 # The namespace of a microkernel table. Some files pass the namespace to the header that defines the table.
@@ -36,6 +38,7 @@ _COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.S)
 _MEMBER = re.compile(r"\(\*(\w+)\)\(")
 _CALL = re.compile(r"(?<!packed)(?:\.|->|::)(\w+)\b(?!\(\))")
 _PACKED_CALL = re.compile(r"(?<=packed)(?:\.|->)(\w+)\b(?!\(\))")
+_QUALIFIED = re.compile(rf"\b({'|'.join(KINDS)})::(\w+)")  # A function of another library.
 _FUNCTION = re.compile(r"\bUnaryOp::(\w+)")
 _GROUP_MEMBERS = frozenset({"packed.winograd", "packed.winograd_apart"})  # Members with several functions.
 _MAKE_STEP = "make_step"  # Each operation has an overload, so that the name does not identify a file.
@@ -130,12 +133,28 @@ class RuntimeSources:
             for _, function in self._definitions(path)
         }
 
+    @cached_property
+    def _row_functions(self) -> set[tuple[str, str]]:
+        """The (library, function name) of all rows."""
+        return {pair for rows in self.rows.values() for row in rows for pair in row.functions()}
+
+    def _kernels_called(self, path: str) -> set[str]:
+        """Returns the files of the kernels that a kernel calls, with or without the name of the library."""
+        parts = path.split("/")
+        if parts[0] != "kernels" or not path.endswith(".cpp"):
+            return set()
+        own = {function for _, function in self._definitions(path)}
+        called = {(parts[1], word) for word in self._words(path) - own}
+        called.update(_QUALIFIED.findall(self._text(path)))
+        return {self._kernels[pair] for pair in called & self._row_functions & self._kernels.keys()}
+
     def closure(self, files: Iterable[str], families: frozenset[str]) -> set[str]:
         """Returns `files` and all files that they need, in the folders with selected files.
 
-        A file needs the headers that it includes. A header needs a file that defines one of the header's
-        functions if another file mentions this function. A file that names the table of an instruction set
-        needs the file of this table if the instruction set is generic or its family is in `families`.
+        A file needs the headers that it includes. A kernel needs the files of the kernels that it calls. A
+        header needs a file that defines one of the header's functions if another file mentions this function.
+        A file that names the table of an instruction set needs the file of this table if the instruction set
+        is generic or its family is in `families`.
 
         Args:
             files: source files.
@@ -153,7 +172,7 @@ class RuntimeSources:
                 seen.add(path)
                 words |= self._mentions(path)
                 found = {name for name in _INCLUDE.findall(self._text(path)) if (self.root / name).is_file()}
-                found.update(self._tables_named(path, families))
+                found.update(self._tables_named(path, families), self._kernels_called(path))
                 twin = path.removesuffix(".cpp") + "_avx2.cpp"
                 if path.startswith("kernels/") and (self.root / twin).is_file():
                     found.add(twin)
@@ -265,7 +284,7 @@ class RuntimeSources:
 
     def _definitions(self, path: str) -> set[tuple[str, str]]:
         if path not in self._defined:
-            found = set(_DEFINITION.findall(self._text(path)))
+            found = {*_DEFINITION.findall(self._text(path)), *_VARIABLE.findall(self._text(path))}
             self._defined[path] = {pair for pair in found if pair[1] != _MAKE_STEP}
         return self._defined[path]
 
