@@ -6,6 +6,7 @@ The functions call those of torchao, and check more of their arguments.
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -27,6 +28,7 @@ from rushlight.quantize.errors import QuantizationError
 from rushlight.quantize.inputs import Inputs, as_arguments, check_arguments
 from rushlight.quantize.observers import Checked
 from rushlight.quantize.pattern_quantizer import nothing_reason, quantizes
+from rushlight.quantize.patterns import CONV, CONV_TRANSPOSE, aten, groups_of
 
 
 class _StrictQuantizer(Quantizer):  # type: ignore[misc]
@@ -79,7 +81,50 @@ def prepare_pt2e(model: GraphModule | ExportedProgram, quantizer: Quantizer) -> 
     Raises:
         QuantizationError: the quantizer finds nothing to quantize.
     """
-    return _prepared(quantize_pt2e.prepare_pt2e(_module(model), _StrictQuantizer(quantizer)))
+    module = _module(model)
+    _separate_norms(module)
+    return _prepared(quantize_pt2e.prepare_pt2e(module, _StrictQuantizer(quantizer)))
+
+
+_NORMS = (aten._native_batch_norm_legit_no_training.default, aten.batch_norm.default)
+
+
+def _separate_norms(module: GraphModule) -> None:
+    """Changes the graph such that torchao folds batch norms into convolutions without wrong results.
+
+    torchao folds each batch norm into the convolution that computes its input. This changes the results of
+    the other operators that read the convolution or its weight. So a convolution gets its own copy of a
+    shared weight, and a copy of its result is normalized if the result has other readers. Folding into a
+    transposed convolution with groups fails; its result is copied, too.
+    """
+    nodes = module.graph.nodes
+    readers = Counter(node.target for node in nodes if node.op == "get_attr" for _ in node.users)
+    for norm in [node for node in nodes if node.op == "call_function" and node.target in _NORMS]:
+        conv = norm.args[0]
+        if not isinstance(conv, Node) or conv.target not in CONV | CONV_TRANSPOSE:
+            continue
+        users = [user for user in conv.users if user.target is not aten.sym_size.int]
+        if len(users) > 1 or (conv.target in CONV_TRANSPOSE and groups_of(conv) > 1):
+            with module.graph.inserting_after(conv):
+                copied = module.graph.call_function(aten.clone.default, (conv,))
+            meta.add_all(conv, copied)
+            norm.replace_input_with(conv, copied)
+            continue
+        for source in conv.args[1:3]:
+            if isinstance(source, Node) and source.op == "get_attr" and readers[source.target] > 1:
+                _copy_parameter(module, source, conv)
+    module.recompile()
+
+
+def _copy_parameter(module: GraphModule, source: Node, reader: Node) -> None:
+    """Lets a node read a copy of a parameter. `source` is the node of the parameter."""
+    value = operator.attrgetter(str(source.target))(module)
+    name = f"{str(source.target).replace('.', '_')}_of_{reader.name}"
+    module.register_parameter(name, torch.nn.Parameter(value.detach().clone(), requires_grad=False))
+    with module.graph.inserting_before(reader):
+        copied = module.graph.get_attr(name)
+    meta.add_all(source, copied)
+    reader.replace_input_with(source, copied)
 
 
 def prepare_qat_pt2e(model: GraphModule | ExportedProgram, quantizer: Quantizer) -> GraphModule:

@@ -1,0 +1,69 @@
+"""The steps of quantization keep the results of the float model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+import rushlight
+from rushlight.backends.cpu.quantizer import CpuQuantizer
+from rushlight.quantize import quantize, static_int8
+
+
+class Normalized(nn.Module):
+    """A convolution and two batch norms, whose statistics differ from the defaults.
+
+    Args:
+        conv: the convolution, with eight output channels.
+        join: computes the result from the input, the convolution and the batch norms.
+    """
+
+    def __init__(self, conv: nn.Module, join: Callable[..., torch.Tensor]) -> None:
+        super().__init__()
+        self.conv, self.first, self.second = conv, nn.BatchNorm2d(8), nn.BatchNorm2d(8)
+        self.join = join
+        for norm in (self.first, self.second):
+            assert norm.running_mean is not None and norm.running_var is not None
+            nn.init.normal_(norm.running_mean)
+            nn.init.uniform_(norm.running_var, 0.2, 2.0)
+            nn.init.uniform_(norm.weight, 0.5, 2.0)
+            nn.init.normal_(norm.bias)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.join(x, self.conv, self.first, self.second)
+
+
+CASES: dict[str, tuple[Callable[[], nn.Module], Callable[..., torch.Tensor]]] = {
+    "alone": (lambda: nn.Conv2d(8, 8, 3, padding=1), lambda x, conv, a, b: b(torch.relu(a(conv(x))))),
+    "weight read twice": (
+        lambda: nn.Conv2d(8, 8, 3),
+        lambda x, conv, a, b: torch.cat([a(conv(x)), conv(x)], 1),
+    ),
+    "two norms of one weight": (
+        lambda: nn.Conv2d(8, 8, 3),
+        lambda x, conv, a, b: torch.cat([a(conv(x)), b(conv(x * 2))], 1),
+    ),
+    "result read twice": (
+        lambda: nn.Conv2d(8, 8, 3),
+        lambda x, conv, a, b: (lambda y: torch.cat([a(y), y], 1))(conv(x)),
+    ),
+    "transposed with groups": (
+        lambda: nn.ConvTranspose2d(8, 8, 2, 2, groups=2),
+        lambda x, conv, a, b: a(conv(x)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_batch_norms_after_convolutions(name: str) -> None:
+    torch.manual_seed(0)
+    make, join = CASES[name]
+    model, x = Normalized(make(), join).eval(), torch.randn(2, 8, 6, 7)
+    program = quantize(model, (x,), CpuQuantizer().set_global(static_int8()), [(x,)])
+    expected, got = model(x), program.module()(x)
+    assert (got - expected).square().mean() < 1e-3 * expected.square().mean()
+    compiled = rushlight.load(rushlight.compile(program).buffer)(x)
+    assert (torch.as_tensor(compiled) - got).abs().max() < 0.03 * expected.abs().max()
