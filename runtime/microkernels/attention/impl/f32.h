@@ -58,7 +58,7 @@ static void attention_gemm_of(int rows, const AttentionGemm& gemm, std::integer_
 }
 
 // Multiplies all rows, which have gemm.k numbers each, by a panel.
-static void attention_panel(int64_t rows, int64_t vectors, AttentionGemm gemm) {
+RL_INLINE void attention_panel(int64_t rows, int64_t vectors, AttentionGemm gemm) {
   const int64_t max_tiles = (rows + kTileRows - 1) / kTileRows;
   int count = 0;
   for (int64_t i = 0, tiles = max_tiles; i < rows; i += count) {
