@@ -33,6 +33,7 @@ static void attention_gemm(const AttentionGemm& gemm) {
     RL_UNROLL for (int i = 0; i < Rows; ++i) {
       const Floats x = splat(a[i][k]);
       RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] = add_product(acc[i][j], x, row[j]);
+      keep_order(acc[i]);
     }
     b += Vectors * kWidth;
   };

@@ -34,6 +34,7 @@ RL_INLINE void depthwise_any(const DepthwisePlane& d, const float* weights, floa
         RL_UNROLL for (int v = 0; v < Vectors; ++v) {
           acc[r][v] += weight * load_taps<Stride>(line + r * down + v * Stride * kWidth);
         }
+        keep_order(acc[r]);
       }
     }
   }

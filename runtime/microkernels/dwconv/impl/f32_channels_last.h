@@ -70,6 +70,7 @@ RL_INLINE void depthwise_line_at(const Column& column, const float* line, const 
     RL_UNROLL for (int r = 0; r < Rows; ++r) {
       const Floats weight = load_channels<Whole>(weights - r * Stride * weight_step, left);
       RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[r][i] = add_fused(acc[r][i], weight, in[i * Stride + kx]);
+      keep_order(acc[r]);
     }
   }
 }

@@ -31,6 +31,7 @@ static void gemm_tile(const GemmTile& t) {
     RL_UNROLL for (int i = 0; i < Rows; ++i) {
       const Floats x = splat(a[i * lda + k]);
       RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] += x * row[j];
+      keep_order(acc[i]);
     }
     b += Vectors * kWidth;
   }

@@ -90,6 +90,7 @@ static void line_tile(const LineTile& t) {
     RL_UNROLL for (int i = 0; i < Rows; ++i) {
       const Floats x = splat(line[at[i]]);
       RL_UNROLL for (int j = 0; j < Vectors; ++j) acc[i][j] += x * row[j];
+      keep_order(acc[i]);
     }
     b += Vectors * kWidth;
   }

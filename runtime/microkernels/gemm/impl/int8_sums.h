@@ -26,6 +26,7 @@ RL_INLINE void add_groups(Sums (&acc)[Rows][Vectors], const Tile& t) {
     RL_UNROLL for (int i = 0; i < Rows; ++i) {
       const Spread x = spread(lhs + i * stride);
       RL_UNROLL for (int j = 0; j < Vectors; ++j) add_products(acc[i][j], x, column[j]);
+      keep_order(acc[i]);
     }
     lhs += kGroup;
     rhs += Vectors * kLanes * kGroup;
