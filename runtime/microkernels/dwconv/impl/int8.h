@@ -1,73 +1,13 @@
 // The depthwise convolutions of Int8Loops, in namespace rushlight::microkernels::RL_ISA.
 #pragma once
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
-
 #include <cstring>
 
+#include "microkernels/dwconv/impl/int8_pairs.h"
 #include "microkernels/simd/inline.h"
 #include "microkernels/tables/int8_loops.h"
 
 namespace rushlight::microkernels::RL_ISA {
-
-// Channels: a vector of 16 numbers. Part: a vector of pairs of int16 or of their int32 sums. kParts vectors of type
-// Part contain the pairs or sums of 16 channels.
-#if defined(__AVX512BW__)
-
-using Channels = __m128i;
-using Part = __m512i;
-inline constexpr int kParts = 1;
-
-RL_INLINE Channels load_channels(const int8_t* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); }
-RL_INLINE void pair_up(Channels a, Channels b, Part (&pairs)[kParts]) {
-  const __m256i low = _mm256_castsi128_si256(_mm_unpacklo_epi8(a, b));
-  pairs[0] = _mm512_cvtepi8_epi16(_mm256_inserti128_si256(low, _mm_unpackhi_epi8(a, b), 1));
-}
-RL_INLINE Part multiply_words(Part a, Part b) { return _mm512_madd_epi16(a, b); }
-RL_INLINE Part add_parts(Part a, Part b) { return _mm512_add_epi32(a, b); }
-// Returns the pair (0, a) for each pair (a, b).
-RL_INLINE Part shift_pairs(Part pairs) { return _mm512_maskz_slli_epi32(0xffff, pairs, 16); }
-RL_INLINE void store_channels(int32_t* to, const Part (&sums)[kParts]) { _mm512_storeu_si512(to, sums[0]); }
-
-#elif defined(__AVX2__)
-
-using Channels = __m256i;
-using Part = __m256i;
-inline constexpr int kParts = 2;
-
-RL_INLINE Channels load_channels(const int8_t* from) {
-  return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
-}
-RL_INLINE void pair_up(Channels a, Channels b, Part (&pairs)[kParts]) {
-  pairs[0] = _mm256_unpacklo_epi16(a, b);
-  pairs[1] = _mm256_unpackhi_epi16(a, b);
-}
-RL_INLINE Part multiply_words(Part a, Part b) { return _mm256_madd_epi16(a, b); }
-RL_INLINE Part add_parts(Part a, Part b) { return _mm256_add_epi32(a, b); }
-// Returns the pair (0, a) for each pair (a, b).
-RL_INLINE Part shift_pairs(Part pairs) { return _mm256_slli_epi32(pairs, 16); }
-RL_INLINE void store_channels(int32_t* to, const Part (&sums)[kParts]) {
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute2x128_si256(sums[0], sums[1], 0x20));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 8), _mm256_permute2x128_si256(sums[0], sums[1], 0x31));
-}
-
-#endif
-
-#if defined(__AVX2__)
-// Pairs are aligned to 32 bytes.
-RL_INLINE Part load_part(const int16_t* from) {
-  if constexpr (kParts == 2) return *reinterpret_cast<const Part*>(from);
-  Part part;
-  std::memcpy(&part, from, sizeof(part));
-  return part;
-}
-RL_INLINE void store_pairs(int16_t* to, const Part (&pairs)[kParts]) {
-  RL_UNROLL for (int p = 0; p < kParts; ++p) std::memcpy(to + 16 * p, &pairs[p], sizeof(Part));
-}
-RL_INLINE void add_words(Part& sums, Part a, Part b) { sums = add_parts(sums, multiply_words(a, b)); }
-#endif
 
 // Returns the position of the weight of the first (0) or second (1) tap of a pair in a block of 16 channels.
 RL_INLINE int64_t depthwise_position(int64_t channel, int64_t second) {
@@ -76,6 +16,10 @@ RL_INLINE int64_t depthwise_position(int64_t channel, int64_t second) {
 #elif defined(__AVX2__)
   // The order that unpacking two vectors of 16 bits produces: channels 0 to 3 and 8 to 11, then the others.
   return channel / 4 % 2 * 16 + (channel / 8 * 4 + channel % 4) * 2 + second;
+#elif defined(__aarch64__)
+  return channel / 8 * 16 + second * 8 + channel % 8;
+#elif defined(__wasm_simd128__)
+  return channel * 2 + second;
 #else
   return second * 16 + channel;
 #endif
@@ -94,26 +38,31 @@ static void depthwise(const Int8DepthwiseTaps& d) {
   for (int64_t x = d.begin; x < d.end; ++x) {
     const int8_t* const* at = d.sources + x * d.stride;
     int32_t* sums = d.sums + (x - d.begin) * 16;
-    const int16_t* weights = d.weights;
-#if defined(__AVX2__)
-    Part acc[kParts] = {};
-    for (int64_t tap = 0; tap < d.taps; tap += 2, weights += 32) {
-      const int8_t* first = at[d.offsets[tap]] + d.channel;
-      const int8_t* second = tap + 1 < d.taps ? at[d.offsets[tap + 1]] + d.channel : first;
-      Part pairs[kParts];
-      pair_up(load_channels(first), load_channels(second), pairs);
-      RL_UNROLL for (int p = 0; p < kParts; ++p) add_words(acc[p], pairs[p], load_part(weights + 16 * p));
-    }
-    store_channels(sums, acc);
+    RL_UNROLL for (int pass = 0; pass < kPasses; ++pass) {
+      const int64_t channel = d.channel + pass * kPassChannels;
+      const int16_t* weights = d.weights + pass * kPassNumbers;
+#if defined(RL_PAIRS)
+      PartSums acc[kParts] = {};
 #else
-    int32_t acc[16] = {};
-    for (int64_t tap = 0; tap < d.taps; tap += 2, weights += 32) {
-      const int8_t* first = at[d.offsets[tap]] + d.channel;
-      const int8_t* second = tap + 1 < d.taps ? at[d.offsets[tap + 1]] + d.channel : first;
-      for (int c = 0; c < 16; ++c) acc[c] += first[c] * weights[c] + second[c] * weights[16 + c];
-    }
-    std::memcpy(sums, acc, sizeof(acc));
+      int32_t acc[16] = {};
 #endif
+      for (int64_t tap = 0; tap < d.taps; tap += 2, weights += 32) {
+        const int8_t* first = at[d.offsets[tap]] + channel;
+        const int8_t* second = tap + 1 < d.taps ? at[d.offsets[tap + 1]] + channel : first;
+#if defined(RL_PAIRS)
+        Part pairs[kParts];
+        pair_up(load_channels(first), load_channels(second), pairs);
+        RL_UNROLL for (int p = 0; p < kParts; ++p) add_pairs(acc[p], pairs[p], load_part(weights + kPartNumbers * p));
+#else
+        for (int c = 0; c < 16; ++c) acc[c] += first[c] * weights[c] + second[c] * weights[16 + c];
+#endif
+      }
+#if defined(RL_PAIRS)
+      store_channels(sums + pass * kPassChannels, acc);
+#else
+      std::memcpy(sums, acc, sizeof(acc));
+#endif
+    }
   }
 }
 
@@ -146,7 +95,7 @@ static void pack_depthwise_window(const int8_t* weights, int64_t stride, int64_t
   }
 }
 
-#if defined(__AVX2__)
+#if defined(RL_PAIRS)
 
 // The channels of two pixels as pairs. The pixels are above each other or side by side.
 struct Paired {
@@ -160,8 +109,9 @@ RL_INLINE Paired paired(Channels a, Channels b) {
 
 // Windows of 3 x 3 at stride 1 or 2. Pairs stay in registers for the next output.
 template <int Stride>
-static void depthwise_3x3(const Int8DepthwiseWindow& d) {
-  const int64_t columns = (d.count - 1) * Stride + 3, channel = d.channel;
+RL_INLINE void depthwise_3x3_pass(const Int8DepthwiseWindow& d, int pass) {
+  const int64_t columns = (d.count - 1) * Stride + 3, channel = d.channel + pass * kPassChannels;
+  const int16_t* const weights = d.weights + pass * kPassNumbers;
   const int8_t* const* upper = d.sources;
   const int8_t* const* lower = upper + d.line;
   const int8_t* const* last = lower + d.line;
@@ -171,14 +121,15 @@ static void depthwise_3x3(const Int8DepthwiseWindow& d) {
   const auto below = [&](int64_t j) { return load_channels(last[j] + channel); };
   Paired w[5];
   RL_UNROLL for (int i = 0; i < 5; ++i) RL_UNROLL for (int p = 0; p < kParts; ++p) {
-    const Part part = load_part(d.weights + 32 * i + 16 * p);
+    const Part part = load_part(weights + 32 * i + kPartNumbers * p);
     // At stride 1, the last tap is the second tap of the next output's first pair.
     w[i].parts[p] = i == 4 && Stride == 1 ? shift_pairs(part) : part;
   }
   Paired first = above(0), second = Stride == 1 ? above(1) : first;
   Channels here = below(1);
   Paired side = paired(below(0), here);
-  for (int64_t x = 0, j = 0; x < d.count; ++x, j += Stride) {
+  int32_t* sums = d.sums + pass * kPassChannels;
+  for (int64_t x = 0, j = 0; x < d.count; ++x, j += Stride, sums += 16) {
     if constexpr (Stride == 2) second = above(j + 1);
     const Paired third = above(j + 2);
     const Channels next = below(j + 2);
@@ -188,15 +139,15 @@ static void depthwise_3x3(const Int8DepthwiseWindow& d) {
     } else {
       after = paired(next, j + 3 < columns ? below(j + 3) : next);
     }
-    Part acc[kParts];
+    PartSums acc[kParts];
     RL_UNROLL for (int p = 0; p < kParts; ++p) {
-      acc[p] = multiply_words(first.parts[p], w[0].parts[p]);
-      add_words(acc[p], second.parts[p], w[1].parts[p]);
-      add_words(acc[p], third.parts[p], w[2].parts[p]);
-      add_words(acc[p], side.parts[p], w[3].parts[p]);
-      add_words(acc[p], after.parts[p], w[4].parts[p]);
+      acc[p] = multiply_pairs(first.parts[p], w[0].parts[p]);
+      add_pairs(acc[p], second.parts[p], w[1].parts[p]);
+      add_pairs(acc[p], third.parts[p], w[2].parts[p]);
+      add_pairs(acc[p], side.parts[p], w[3].parts[p]);
+      add_pairs(acc[p], after.parts[p], w[4].parts[p]);
     }
-    store_channels(d.sums + x * 16, acc);
+    store_channels(sums, acc);
     side = after;
     if constexpr (Stride == 1) {
       first = second, second = third;
@@ -206,62 +157,79 @@ static void depthwise_3x3(const Int8DepthwiseWindow& d) {
   }
 }
 
-static void depthwise_window(const Int8DepthwiseWindow& d) {
-  if (d.height == 3 && d.width == 3 && d.stride == 1) return depthwise_3x3<1>(d);
-  if (d.height == 3 && d.width == 3 && d.stride == 2) return depthwise_3x3<2>(d);
+template <int Stride>
+static void depthwise_3x3(const Int8DepthwiseWindow& d) {
+  for (int pass = 0; pass < kPasses; ++pass) depthwise_3x3_pass<Stride>(d, pass);
+}
+
+static void depthwise_window_pass(const Int8DepthwiseWindow& d, int pass) {
   const int64_t columns = (d.count - 1) * d.stride + d.width, lines = d.height / 2;
+  const int64_t channel = d.channel + pass * kPassChannels;
   int16_t* to = d.pairs;
   for (int64_t line = 0; line < lines; ++line) {
     const int8_t* const* upper = d.sources + 2 * line * d.line;
     const int8_t* const* lower = upper + d.line;
-    for (int64_t j = 0; j < columns; ++j, to += 32) {
+    for (int64_t j = 0; j < columns; ++j, to += kPassNumbers) {
       Part pairs[kParts];
-      pair_up(load_channels(upper[j] + d.channel), load_channels(lower[j] + d.channel), pairs);
+      pair_up(load_channels(upper[j] + channel), load_channels(lower[j] + channel), pairs);
       store_pairs(to, pairs);
     }
   }
   if (d.height % 2 == 1) {
     const int8_t* const* last = d.sources + (d.height - 1) * d.line;
-    Channels here = load_channels(last[0] + d.channel);
-    for (int64_t j = 0; j < columns; ++j, to += 32) {
-      const Channels next = j + 1 < columns ? load_channels(last[j + 1] + d.channel) : here;
+    Channels here = load_channels(last[0] + channel);
+    for (int64_t j = 0; j < columns; ++j, to += kPassNumbers) {
+      const Channels next = j + 1 < columns ? load_channels(last[j + 1] + channel) : here;
       Part pairs[kParts];
       pair_up(here, next, pairs);
       store_pairs(to, pairs);
       here = next;
     }
   }
-  const int64_t step = d.stride * 32;
+  const int64_t step = d.stride * kPassNumbers;
   for (int64_t x = 0; x < d.count; ++x) {
-    Part acc[kParts] = {};
-    const int16_t* w = d.weights;
+    PartSums acc[kParts] = {};
+    const int16_t* w = d.weights + pass * kPassNumbers;
     const int16_t* from = d.pairs + x * step;
-    for (int64_t line = 0; line < (d.height + 1) / 2; ++line, from += columns * 32) {
+    for (int64_t line = 0; line < (d.height + 1) / 2; ++line, from += columns * kPassNumbers) {
       const int64_t by = line < lines ? 1 : 2;
       for (int64_t i = 0; i < d.width; i += by, w += 32) {
         RL_UNROLL for (int p = 0; p < kParts; ++p) {
-          add_words(acc[p], load_part(from + 32 * i + 16 * p), load_part(w + 16 * p));
+          add_pairs(acc[p], load_part(from + kPassNumbers * i + kPartNumbers * p), load_part(w + kPartNumbers * p));
         }
       }
     }
-    store_channels(d.sums + x * 16, acc);
+    store_channels(d.sums + x * 16 + pass * kPassChannels, acc);
   }
+}
+
+static void depthwise_window(const Int8DepthwiseWindow& d) {
+  if (d.height == 3 && d.width == 3 && d.stride == 1) return depthwise_3x3<1>(d);
+  if (d.height == 3 && d.width == 3 && d.stride == 2) return depthwise_3x3<2>(d);
+  for (int pass = 0; pass < kPasses; ++pass) depthwise_window_pass(d, pass);
 }
 
 #else
 
 static void depthwise_window(const Int8DepthwiseWindow& d) {
-  const int64_t pairs = window_pairs(d.height, d.width);
   for (int64_t x = 0; x < d.count; ++x) {
     int32_t acc[16] = {};
-    for (int64_t pair = 0; pair < pairs; ++pair) {
-      int64_t taps[2];
-      taps_of_pair(pair, d.height, d.width, &taps[0], &taps[1]);
-      for (int64_t i = 0; i < 2; ++i) {
-        if (taps[i] < 0) continue;
-        const int8_t* from = d.sources[taps[i] / d.width * d.line + x * d.stride + taps[i] % d.width] + d.channel;
-        const int16_t* w = d.weights + pair * 32 + i * 16;
-        for (int c = 0; c < 16; ++c) acc[c] += from[c] * w[c];
+    const int16_t* w = d.weights;
+    const auto add_tap = [&](int64_t line, int64_t column, const int16_t* weights) {
+      const int8_t* from = d.sources[line * d.line + x * d.stride + column] + d.channel;
+      for (int c = 0; c < 16; ++c) acc[c] += from[c] * weights[c];
+    };
+    int64_t line = 0;
+    for (; line + 2 <= d.height; line += 2) {
+      for (int64_t i = 0; i < d.width; ++i, w += 32) {
+        add_tap(line, i, w);
+        add_tap(line + 1, i, w + 16);
+      }
+    }
+    if (line < d.height) {
+      for (int64_t i = 0; i < d.width; i += 2, w += 32) {
+        add_tap(line, i, w);
+        if (i + 1 < d.width) add_tap(line, i + 1, w + 16);
       }
     }
     std::memcpy(d.sums + x * 16, acc, sizeof(acc));
