@@ -25,12 +25,16 @@ export class Tensor {
 /** An input or output of a method. */
 export type Value = Tensor | number | bigint | boolean | string | null;
 
-/** The description of an input or output in the program. Sizes are upper bounds unless `dynamic` is false. */
+/**
+ * The description of an input or output in the program. Sizes are upper bounds unless `dynamic` is false. `dimOrder`
+ * lists the dimensions from outermost to innermost in the program's memory; the package converts inputs and outputs.
+ */
 export interface ValueInfo {
   readonly kind: "none" | "tensor" | "integer" | "real" | "boolean" | "string" | "other";
   readonly dtype?: Dtype;
   readonly shape?: readonly number[];
   readonly dynamic?: boolean;
+  readonly dimOrder?: readonly number[];
 }
 
 /** An error of the runtime. */

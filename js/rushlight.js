@@ -4,7 +4,7 @@
 const KINDS = ["none", "tensor", "integer", "real", "boolean", "string", "other"];
 const MAX_RANK = 16;
 const VALUE = { bytes: 120, kind: 0, dtype: 4, rank: 8, sizes: 12, dimOrder: 76, data: 92, nbytes: 96, integer: 104, real: 112 };
-const VALUE_INFO = { bytes: 104, kind: 4, dtype: 8, rank: 12, dynamism: 16, sizes: 20 };
+const VALUE_INFO = { bytes: 104, kind: 4, dtype: 8, rank: 12, dynamism: 16, sizes: 20, dimOrder: 84 };
 const METHOD_INFO = { bytes: 24, inputs: 4, outputs: 8 };
 const METHOD_OPTIONS = { bytes: 32, threads: 4 };
 
@@ -376,13 +376,18 @@ class Method {
     return new Tensor(array, info.shape, dtype);
   }
 
+  // Copies a tensor in row-major order to the order of dimensions that the program wants.
   writeTensor(tensor, index, at) {
-    const bytes = new Uint8Array(tensor.data.buffer, tensor.data.byteOffset, tensor.data.byteLength);
+    const { dimOrder } = this.inputs[index];
+    const order = dimOrder?.length === tensor.shape.length ? dimOrder : tensor.shape.map((_, axis) => axis);
+    const data = inOrder(tensor.data, tensor.shape, order);
+    const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     const start = this.store(bytes, index);
     const { view } = this.runtime;
     view.setInt32(at + VALUE.dtype, DTYPES[tensor.dtype][0], true);
     view.setInt32(at + VALUE.rank, tensor.shape.length, true);
     tensor.shape.forEach((size, axis) => view.setInt32(at + VALUE.sizes + 4 * axis, size, true));
+    order.forEach((axis, place) => view.setUint8(at + VALUE.dimOrder + place, axis));
     view.setUint32(at + VALUE.data, start, true);
     view.setUint32(at + VALUE.nbytes, bytes.length, true);
   }
@@ -427,6 +432,14 @@ class Method {
     const elements = new DTYPES[dtype][1](this.runtime.read(data, size).buffer);
     return new Tensor(rowMajor(elements, shape, order), shape, dtype);
   }
+}
+
+// Returns the elements, which are in row-major order, with the dimensions `order` from outermost to innermost.
+function inOrder(elements, shape, order) {
+  if (order.every((axis, place) => axis === place)) return elements;
+  // To rowMajor(), `elements` is a tensor with the permuted shape whose dimensions lie in another order.
+  const places = order.map((_, axis) => order.indexOf(axis));
+  return rowMajor(elements, order.map((axis) => shape[axis]), places);
 }
 
 // Returns the elements in row-major order. `order` lists the dimensions of `elements` from outermost to innermost.
@@ -534,5 +547,6 @@ function readInfo(view, at) {
     dtype: DTYPE_NAMES.get(view.getInt32(at + VALUE_INFO.dtype, true)),
     shape: Array.from({ length: rank }, (_, axis) => view.getInt32(at + VALUE_INFO.sizes + 4 * axis, true)),
     dynamic: view.getInt32(at + VALUE_INFO.dynamism, true) !== 0,
+    dimOrder: Array.from({ length: rank }, (_, axis) => view.getUint8(at + VALUE_INFO.dimOrder + axis)),
   };
 }

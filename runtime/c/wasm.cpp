@@ -60,5 +60,6 @@ static_assert(offsetof(rushlight_value, integer) == 104 && offsetof(rushlight_va
 static_assert(sizeof(rushlight_value_info) == 104 && offsetof(rushlight_value_info, kind) == 4);
 static_assert(offsetof(rushlight_value_info, dtype) == 8 && offsetof(rushlight_value_info, rank) == 12);
 static_assert(offsetof(rushlight_value_info, dynamism) == 16 && offsetof(rushlight_value_info, sizes) == 20);
+static_assert(offsetof(rushlight_value_info, dim_order) == 84);
 static_assert(sizeof(rushlight_method_info) == 24 && offsetof(rushlight_method_info, outputs) == 8);
 static_assert(sizeof(rushlight_method_options) == 32 && offsetof(rushlight_method_options, threads) == 4);

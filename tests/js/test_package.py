@@ -65,9 +65,8 @@ def test_a_network(partitioner: Any, tmp_path: Path) -> None:
     program = str(tmp_path / "model.pte")
     calls = [{"program": program, "inputs": [given(image, shape)]} for shape in (True, False)]
     for result in call(calls, tmp_path):
-        assert result["inputs"] == [
-            {"kind": "tensor", "dtype": "float32", "shape": [1, 3, 12, 12], "dynamic": False}
-        ]
+        info = {"kind": "tensor", "dtype": "float32", "shape": [1, 3, 12, 12]}
+        assert result["inputs"] == [{**info, "dynamic": False, "dimOrder": [0, 1, 2, 3]}]
         close(result["results"][0], model(image).detach())
 
 
@@ -111,6 +110,17 @@ def test_channels_last_outputs_are_in_row_major_order(tmp_path: Path) -> None:
     rushlight.compile(Last(), (image,), partitioner=()).save(tmp_path / "last.pte")
     (result,) = call([{"program": str(tmp_path / "last.pte"), "inputs": [given(image)]}], tmp_path)
     close(result["results"][0], image * 2)
+
+
+@needs_package
+@pytest.mark.parametrize("shape", [(1, 3, 6, 5), (2, 4, 3, 7), (1, 1, 4, 4)])
+def test_inputs_in_row_major_order_of_a_channels_last_program(shape: tuple[int, ...], tmp_path: Path) -> None:
+    image = torch.randn(shape)
+    model = nn.Sequential(nn.Conv2d(shape[1], 2, 3), nn.Flatten())
+    program = rushlight.compile(model, (image.to(memory_format=torch.channels_last),))
+    program.save(tmp_path / "last.pte")
+    (result,) = call([{"program": str(tmp_path / "last.pte"), "inputs": [given(image)]}], tmp_path)
+    close(result["results"][0], model(image).detach())
 
 
 @needs_package
