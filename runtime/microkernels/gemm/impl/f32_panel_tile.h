@@ -13,8 +13,14 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// The number of terms that one iteration of the loop adds to all sums.
-inline constexpr int kTerms = kTileRows * kTileVectors > 16 ? 2 : 4;
+// kTerms: the number of terms that one iteration of the loop adds to all sums.
+// kMiddleRows: the rows of the tile for 4 to 6 rows, where there are few tiles.
+// In WebAssembly, larger numbers save no time and lengthen the download.
+#if defined(__wasm_simd128__)
+inline constexpr int kTerms = 1, kMiddleRows = 2;
+#else
+inline constexpr int kTerms = kTileRows * kTileVectors > 16 ? 2 : 4, kMiddleRows = 4;
+#endif
 
 // The number type of a packed matrix: Float32, Float16 or BFloat16Bits.
 struct Float32 {
@@ -141,9 +147,11 @@ static void panel_tile(const PanelTile& t) {
         fetch_residual();
       }
     }
-    for (; k < t.k; ++k) {
-      if constexpr (Ahead != Fetching::None) fetch(1);
-      add_term(k);
+    if constexpr (kTerms > 1) {
+      for (; k < t.k; ++k) {
+        if constexpr (Ahead != Fetching::None) fetch(1);
+        add_term(k);
+      }
     }
     if (--taps_of_sum == 0) ends_sum = true, taps_of_sum = t.sum_taps;
   }
@@ -168,7 +176,7 @@ constexpr Fetching fetching_of(Fetching ahead, int rows) {
 template <typename Stored>
 constexpr int panel_rows(int rows) {
   if (rows == kTileRows || rows <= 2 || (std::is_same_v<Stored, Float32> && !kIsCompact)) return rows;
-  return rows < 4 ? 2 : rows < 7 ? 4 : 7;
+  return rows < 4 ? 2 : rows < 7 ? kMiddleRows : 7;
 }
 
 template <typename Stored, int Vectors, Fetching Ahead, int Step = Vectors * kWidth, int... I>
