@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/message.h"
 #include "rushlight/module/defaults.h"
 #include "rushlight/module/library.h"
 #include "rushlight/module/module.h"
@@ -492,12 +493,12 @@ rushlight_status rushlight_method_set_input(rushlight_method* method, size_t ind
   REQUIRE_POINTER(method);
   REQUIRE_POINTER(value);
   if (index >= method->texts.size()) {
-    return status_of(rushlight::fail(Error::InvalidArgument, "input %zu does not exist: the method has %zu inputs",
-                                     index, method->texts.size()));
+    return status_of(rushlight::fail(Error::InvalidArgument, "input %zu does not exist: the method has %zu input%s",
+                                     index, method->texts.size(), rushlight::plural(method->texts.size())));
   }
   ConvertedInput given;
   const Error error = given.read(*value, index, &method->texts[index]);
-  return status_of(error == Error::Ok ? method->loaded->method().set_input(index, given.value()) : error);
+  return status_of(error == Error::Ok ? method->loaded->set_input(index, given.value()) : error);
 }
 
 rushlight_status rushlight_method_execute(rushlight_method* method) {
@@ -519,8 +520,8 @@ rushlight_status rushlight_method_run(rushlight_method* method, const rushlight_
   if (count > 0) REQUIRE_POINTER(inputs);
   const size_t wanted = method->texts.size();
   if (count != wanted) {
-    return status_of(
-        rushlight::fail(Error::InvalidArgument, "the method has %zu inputs, but %zu are given", wanted, count));
+    return status_of(rushlight::fail(Error::InvalidArgument, "the method has %zu input%s, but %zu %s given", wanted,
+                                     rushlight::plural(wanted), count, count == 1 ? "is" : "are"));
   }
   const auto is_result = [&](const rushlight_value& given) {
     return given.kind == RUSHLIGHT_TENSOR && method->loaded->is_overwritten(given.data);
@@ -547,8 +548,8 @@ rushlight_status rushlight_method_output(const rushlight_method* method, size_t 
   REQUIRE_POINTER(value);
   const rushlight::Method& loaded = method->loaded->method();
   if (index >= loaded.outputs_size()) {
-    return status_of(rushlight::fail(Error::InvalidArgument, "output %zu does not exist: the method has %zu outputs",
-                                     index, loaded.outputs_size()));
+    return status_of(rushlight::fail(Error::InvalidArgument, "output %zu does not exist: the method has %zu output%s",
+                                     index, loaded.outputs_size(), rushlight::plural(loaded.outputs_size())));
   }
   write_value(loaded.get_output(index), value);
   return RUSHLIGHT_OK;

@@ -17,6 +17,9 @@ inline constexpr bool kHasMessages = false;
 inline constexpr bool kHasMessages = true;
 #endif
 
+// Returns the end of a noun that follows a number in a message: "" or "s".
+constexpr const char* plural(unsigned long long count) { return count == 1 ? "" : "s"; }
+
 inline constexpr size_t kMessageSize = 512;
 
 // A function that returns the message buffer of this thread, which has kMessageSize bytes.

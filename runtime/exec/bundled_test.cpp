@@ -4,6 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/message.h"
 #include "platform/format.h"
 #include "rushlight/core/half.h"
 
@@ -150,8 +151,8 @@ Error load_bundled_input(Method& method, const BundledProgram& bundled_program, 
   const std::string_view name = method.meta().name();
   RL_ASSIGN(const size_t count, bundled_program.num_inputs(name, testset_idx));
   RL_REQUIRE(count == method.inputs_size(), InvalidArgument,
-             "test case %zu has %zu inputs, but method '%.80s' takes %zu", testset_idx, count, name.data(),
-             method.inputs_size());
+             "test case %zu has %zu input%s, but method '%.80s' takes %zu", testset_idx, count, plural(count),
+             name.data(), method.inputs_size());
   for (size_t i = 0; i < count; ++i) {
     RL_ASSIGN(const BundledValue value, bundled_program.input(name, testset_idx, i));
     if (!value.is_tensor()) {
@@ -172,8 +173,8 @@ Error verify_method_outputs(const Method& method, const BundledProgram& bundled_
   RL_REQUIRE(count > 0 || method.outputs_size() == 0, NotFound,
              "test case %zu of method '%.80s' has no expected outputs", testset_idx, name.data());
   RL_REQUIRE(count == method.outputs_size(), InvalidType,
-             "test case %zu expects %zu outputs, but method '%.80s' has %zu", testset_idx, count, name.data(),
-             method.outputs_size());
+             "test case %zu expects %zu output%s, but method '%.80s' has %zu", testset_idx, count, plural(count),
+             name.data(), method.outputs_size());
   for (size_t i = 0; i < count; ++i) {
     RL_ASSIGN(const BundledValue expected, bundled_program.expected_output(name, testset_idx, i));
     RL_TRY(compare_values(method.get_output(i), expected, {rtol, atol}, {name.data(), testset_idx, i}));

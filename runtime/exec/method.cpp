@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/message.h"
 #include "exec/method_loader.h"
 #include "exec/method_state.h"
 #include "exec/shape_guards.h"
@@ -73,12 +74,13 @@ bool Method::output_needs_memory(size_t index) const { return state_->outputs[in
 
 Error Method::set_input(size_t index, const EValue& given) {
   const char* name = state_->plan.name().data();
-  RL_REQUIRE(index < state_->num_inputs, InvalidArgument, "method '%.80s' has %u inputs; the index %zu is too large",
-             name, state_->num_inputs, index);
+  RL_REQUIRE(index < state_->num_inputs, InvalidArgument, "method '%.80s' has %u input%s; the index %zu is too large",
+             name, state_->num_inputs, plural(state_->num_inputs), index);
   const InputOutput& input = state_->inputs[index];
   if (input.tensor) {
-    RL_REQUIRE(given.is_tensor(), InvalidType, "input %zu of method '%.80s' is a tensor, but a %s is given", index,
-               name, to_string(given.tag));
+    RL_REQUIRE(given.is_tensor(), InvalidType,
+               "input %zu of method '%.80s' is a tensor, but the value given is of type %s", index, name,
+               to_string(given.tag));
     return set_tensor_input(index, given.to_tensor());
   }
   return set_plain_input(index, given);
@@ -92,17 +94,17 @@ Error Method::set_tensor_input(size_t index, const Tensor& given) {
              "input %zu of method '%.80s' has elements of %s, but the tensor given has %s", index, name,
              dtype_name(tensor.dtype), dtype_name(given.scalar_type()));
   RL_REQUIRE(given.dim() == tensor.dim, InvalidArgument,
-             "input %zu of method '%.80s' has %d dimensions, but the tensor given has %d", index, name, tensor.dim,
-             static_cast<int>(given.dim()));
+             "input %zu of method '%.80s' has %d dimension%s, but the tensor given has %d", index, name, tensor.dim,
+             plural(tensor.dim), static_cast<int>(given.dim()));
   RL_TRY(check_input_range(*state_, static_cast<uint32_t>(index), given.sizes(), 0));
   for (int i = 0; i < tensor.dim; ++i) {
     const auto size = static_cast<int>(given.size(i));
     RL_REQUIRE(tensor.dynamism != ShapeDynamism::STATIC || size == tensor.sizes[i], InvalidArgument,
-               "dim %d of input %zu of method '%.80s' has %d elements, but the tensor given has %d", i, index, name,
-               static_cast<int>(tensor.sizes[i]), size);
+               "dim %d of input %zu of method '%.80s' has %d element%s, but the tensor given has %d", i, index, name,
+               static_cast<int>(tensor.sizes[i]), plural(static_cast<unsigned>(tensor.sizes[i])), size);
     RL_REQUIRE(size >= 0 && (!tensor.max_sizes || size <= tensor.max_sizes[i]), InvalidArgument,
-               "dim %d of input %zu of method '%.80s' has at most %d elements, but the tensor given has %d", i, index,
-               name, static_cast<int>(tensor.max_sizes[i]), size);
+               "dim %d of input %zu of method '%.80s' has at most %d element%s, but the tensor given has %d", i, index,
+               name, static_cast<int>(tensor.max_sizes[i]), plural(static_cast<unsigned>(tensor.max_sizes[i])), size);
   }
   RL_REQUIRE(same_layout(tensor, given), InvalidArgument,
              "the tensor given for input %zu of method '%.80s' is not dense in the method's dim order; copy it to %s "
@@ -111,9 +113,9 @@ Error Method::set_tensor_input(size_t index, const Tensor& given) {
              is_contiguous_dim_order({tensor.dim_order, tensor.dim})      ? "contiguous"
              : is_channels_last_dim_order({tensor.dim_order, tensor.dim}) ? "channels-last"
                                                                           : "the method's");
+  RL_REQUIRE(given.const_data_ptr() || given.nbytes() == 0, InvalidArgument,
+             "the tensor given for input %zu of method '%.80s' has no data", index, name);
   if (input.from_caller) {
-    RL_REQUIRE(given.const_data_ptr() || given.nbytes() == 0, InvalidArgument,
-               "the tensor given for input %zu of method '%.80s' has no data", index, name);
     set_memory(*state_, &tensor, given.mutable_data_ptr(), given.nbytes());
   }
   RL_TRY(resize_tensor(Tensor(&tensor), given.sizes()));
@@ -129,8 +131,8 @@ Error Method::set_plain_input(size_t index, const EValue& given) {
   EValue& value = *state_->inputs[index].value;
   const bool is_free = value.is_none() && given.tag == Tag::Int;  // an integer that no instruction reads
   RL_REQUIRE(given.tag == value.tag || is_free, InvalidType,
-             "input %zu of method '%.80s' is of type %s, but a %s is given", index, name, to_string(value.tag),
-             to_string(given.tag));
+             "input %zu of method '%.80s' is of type %s, but the value given is of type %s", index, name,
+             to_string(value.tag), to_string(given.tag));
   if (given.tag == Tag::Int) {
     RL_TRY(check_input_range(*state_, static_cast<uint32_t>(index), {}, given.to_int()));
   }
@@ -168,18 +170,19 @@ Error Method::set_plain_input(size_t index, const EValue& given) {
 }
 
 Error Method::set_inputs(Span<const EValue> values) {
-  RL_REQUIRE(values.size() == state_->num_inputs, InvalidArgument, "method '%.80s' has %u inputs, but %zu are given",
-             state_->plan.name().data(), state_->num_inputs, values.size());
+  RL_REQUIRE(values.size() == state_->num_inputs, InvalidArgument, "method '%.80s' has %u input%s, but %zu %s given",
+             state_->plan.name().data(), state_->num_inputs, plural(state_->num_inputs), values.size(),
+             values.size() == 1 ? "is" : "are");
   for (size_t i = 0; i < values.size(); ++i) RL_TRY(set_input(i, values[i]));
   return Error::Ok;
 }
 
 Error Method::set_output_data_ptr(size_t index, void* data, size_t size) {
   const char* name = state_->plan.name().data();
-  RL_REQUIRE(index < state_->num_outputs, InvalidArgument, "method '%.80s' has %u outputs; the index %zu is too large",
-             name, state_->num_outputs, index);
+  RL_REQUIRE(index < state_->num_outputs, InvalidArgument, "method '%.80s' has %u output%s; the index %zu is too large",
+             name, state_->num_outputs, plural(state_->num_outputs), index);
   const InputOutput& output = state_->outputs[index];
-  RL_REQUIRE(output.tensor, InvalidType, "output %zu of method '%.80s' is not a tensor but a %s", index, name,
+  RL_REQUIRE(output.tensor, InvalidType, "output %zu of method '%.80s' is not a tensor: its type is %s", index, name,
              to_string(output.value->tag));
   RL_REQUIRE(output.from_caller, InvalidState,
              "output %zu of method '%.80s' has planned memory, so the caller cannot set its memory", index, name);

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/message.h"
 #include "executorch/extension/threadpool/threadpool.h"
 #include "executorch/register_backend.h"
 #include "executorch/registry.h"
@@ -152,9 +153,11 @@ Error Method::set_input(const EValue& input_evalue, size_t input_idx) {
 
 Error Method::set_inputs(const aten::ArrayRef<EValue>& input_evalues) {
   ET_CHECK_OR_RETURN_ERROR(input_evalues.size() == inputs_size(), InvalidArgument,
-                           "the method has %zu inputs, but %zu are given", inputs_size(), input_evalues.size());
-  for (size_t i = 0; i < input_evalues.size(); ++i) RL_TRY(set_input(input_evalues[i], i));
-  return Error::Ok;
+                           "the method has %zu input%s, but %zu %s given", inputs_size(),
+                           ::rushlight::plural(inputs_size()), input_evalues.size(),
+                           input_evalues.size() == 1 ? "is" : "are");
+  const auto* const values = static_cast<const ::rushlight::EValue*>(input_evalues.data());
+  return internal::log_error(services_->method->set_inputs({values, input_evalues.size()}));
 }
 
 Error Method::set_output_data_ptr(void* buffer, size_t size, size_t output_idx) {
@@ -163,14 +166,16 @@ Error Method::set_output_data_ptr(void* buffer, size_t size, size_t output_idx) 
 
 Error Method::get_outputs(EValue* output_evalues, size_t length) {
   ET_CHECK_OR_RETURN_ERROR(length >= outputs_size(), InvalidArgument,
-                           "the method has %zu outputs, but the array has %zu elements", outputs_size(), length);
+                           "the method has %zu output%s, but the length of the array is %zu", outputs_size(),
+                           ::rushlight::plural(outputs_size()), length);
   for (size_t i = 0; i < length; ++i) output_evalues[i] = i < outputs_size() ? get_output(i) : EValue();
   return Error::Ok;
 }
 
 Error Method::get_inputs(EValue* input_evalues, size_t length) {
   ET_CHECK_OR_RETURN_ERROR(length >= inputs_size(), InvalidArgument,
-                           "the method has %zu inputs, but the array has %zu elements", inputs_size(), length);
+                           "the method has %zu input%s, but the length of the array is %zu", inputs_size(),
+                           ::rushlight::plural(inputs_size()), length);
   for (size_t i = 0; i < length; ++i) input_evalues[i] = i < inputs_size() ? get_input(i) : EValue();
   return Error::Ok;
 }
@@ -209,12 +214,14 @@ size_t Method::inputs_size() const { return inner().inputs_size(); }
 size_t Method::outputs_size() const { return inner().outputs_size(); }
 
 const EValue& Method::get_input(size_t i) const {
-  ET_CHECK_MSG(i < inputs_size(), "the method has %zu inputs; the index %zu is too large", inputs_size(), i);
+  ET_CHECK_MSG(i < inputs_size(), "the method has %zu input%s; the index %zu is too large", inputs_size(),
+               ::rushlight::plural(inputs_size()), i);
   return static_cast<const EValue&>(inner().get_input(i));
 }
 
 const EValue& Method::get_output(size_t i) const {
-  ET_CHECK_MSG(i < outputs_size(), "the method has %zu outputs; the index %zu is too large", outputs_size(), i);
+  ET_CHECK_MSG(i < outputs_size(), "the method has %zu output%s; the index %zu is too large", outputs_size(),
+               ::rushlight::plural(outputs_size()), i);
   return static_cast<const EValue&>(inner().get_output(i));
 }
 

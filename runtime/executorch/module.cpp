@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/message.h"
 #include "executorch/extension/data_loader/file_data_loader.h"
 #include "executorch/extension/data_loader/mmap_data_loader.h"
 #include "executorch/extension/flat_tensor/flat_tensor_data_map.h"
 #include "executorch/extension/named_data_map/merged_data_map.h"
 #include "executorch/runtime/platform/runtime.h"
+#include "rushlight/module/module.h"
 
 namespace executorch {
 namespace extension {
@@ -240,8 +242,8 @@ Error Module::set_input(const std::string& method_name, const EValue& input_valu
 
 Error Module::set_inputs(const std::string& method_name, const std::vector<EValue>& input_values) {
   RL_ASSIGN(Method * loaded, method(method_name));
-  for (size_t i = 0; i < input_values.size(); ++i) RL_TRY(loaded->set_input(input_values[i], i));
-  return Error::Ok;
+  const ::rushlight::EValue* const values = input_values.data();
+  return runtime::internal::log_error(loaded->native().set_inputs({values, input_values.size()}));
 }
 
 Error Module::set_output(const std::string& method_name, EValue output_value, size_t output_index) {
@@ -255,8 +257,9 @@ Error Module::set_output(const std::string& method_name, EValue output_value, si
 Error Module::set_outputs(const std::string& method_name, const std::vector<EValue>& output_values) {
   RL_ASSIGN(Method * loaded, method(method_name));
   ET_CHECK_OR_RETURN_ERROR(output_values.size() == loaded->outputs_size(), InvalidArgument,
-                           "the method has %zu outputs, but %zu are given", loaded->outputs_size(),
-                           output_values.size());
+                           "the method has %zu output%s, but %zu %s given", loaded->outputs_size(),
+                           ::rushlight::plural(loaded->outputs_size()), output_values.size(),
+                           output_values.size() == 1 ? "is" : "are");
   for (size_t i = 0; i < output_values.size(); ++i) RL_TRY(set_output(method_name, output_values[i], i));
   return Error::Ok;
 }
@@ -271,8 +274,8 @@ Result<std::vector<EValue>> Module::get_outputs(const std::string& method_name) 
 Result<EValue> Module::get_output(const std::string& method_name, size_t output_index) {
   RL_ASSIGN(Method * loaded, method(method_name));
   ET_CHECK_OR_RETURN_ERROR(output_index < loaded->outputs_size(), InvalidArgument,
-                           "the method has %zu outputs; the index %zu is too large", loaded->outputs_size(),
-                           output_index);
+                           "the method has %zu output%s; the index %zu is too large", loaded->outputs_size(),
+                           ::rushlight::plural(loaded->outputs_size()), output_index);
   return loaded->get_output(output_index);
 }
 

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/message.h"
 #include "executorch/devtools/bundled_program/bundled_program.h"
 #include "executorch/devtools/etdump/etdump_flatcc.h"
 #include "executorch/extension/evalue_util/print_evalue.h"
@@ -36,7 +37,9 @@ Result<BufferCleanup> prepare_input_tensors(runtime::Method& method, PrepareInpu
   ET_CHECK_OR_RETURN_ERROR(count <= options.max_inputs, InvalidProgram, "the method has %zu inputs; the maximum is %zu",
                            count, options.max_inputs);
   ET_CHECK_OR_RETURN_ERROR(input_buffers.empty() || input_buffers.size() == count, InvalidArgument,
-                           "the method has %zu inputs, but %zu input buffers are given", count, input_buffers.size());
+                           "the method has %zu input%s, but %zu input buffer%s given", count,
+                           ::rushlight::plural(count), input_buffers.size(),
+                           input_buffers.size() == 1 ? " is" : "s are");
   void** pieces = static_cast<void**>(std::calloc(count + 1, sizeof(void*)));
   ET_CHECK_OR_RETURN_ERROR(pieces, MemoryAllocationFailed, "no memory for the list of inputs");
   BufferCleanup cleanup(runtime::Span<void*>(pieces, count));

@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <cstring>
+#include <list>
+#include <memory>
 #include <utility>
 
+#include "core/message.h"
 #include "rushlight/module/backends.h"
 #include "rushlight/module/module.h"
 #include "rushlight/platform/platform.h"
@@ -11,17 +14,52 @@ namespace {
 
 constexpr size_t kArenaAlignment = 64;
 
-// Returns whether an address is in one of the memories.
-bool contain(Span<const Span<uint8_t>> memories, const void* address) {
+// Returns whether an address is in the `size` bytes at `memory`.
+bool contains(const void* memory, size_t size, const void* address) {
+  const auto start = reinterpret_cast<uintptr_t>(memory);
   const auto place = reinterpret_cast<uintptr_t>(address);
-  for (const Span<uint8_t> memory : memories) {
-    const auto start = reinterpret_cast<uintptr_t>(memory.data());
-    if (place >= start && place - start < memory.size()) return true;
-  }
-  return false;
+  return place >= start && place - start < size;
 }
 
 }  // namespace
+
+// A copy of elements that an input uses.
+struct LoadedMethod::Copy {
+  ~Copy() {
+    if (data) platform::release(data);
+  }
+  void* data = nullptr;
+  size_t size = 0;
+};
+
+// A tensor given for input `index`, with a shape and elements that do not change while other inputs are set.
+struct LoadedMethod::HeldTensor {
+  HeldTensor(size_t input, const Tensor& tensor) : index(input), impl(*tensor.impl()) {
+    std::copy(tensor.sizes().begin(), tensor.sizes().end(), sizes);
+    std::copy(tensor.strides().begin(), tensor.strides().end(), strides);
+    impl.sizes = sizes;
+    impl.strides = strides;
+  }
+  HeldTensor(const HeldTensor&) = delete;
+  HeldTensor& operator=(const HeldTensor&) = delete;
+
+  Error copy_elements() {
+    const size_t size = Tensor(&impl).nbytes();
+    if (size == 0) return Error::Ok;
+    copy = std::make_unique<Copy>();
+    copy->data = platform::allocate(size, kArenaAlignment);
+    RL_REQUIRE(copy->data, MemoryAllocationFailed, "no memory for a copy of the %zu bytes of input %zu", size, index);
+    copy->size = size;
+    impl.data = std::memcpy(copy->data, impl.data, size);
+    return Error::Ok;
+  }
+
+  size_t index;
+  TensorImpl impl;
+  SizesType sizes[kMaxDim];
+  StridesType strides[kMaxDim];
+  std::unique_ptr<Copy> copy;
+};
 
 Result<std::unique_ptr<LoadedMethod>> LoadedMethod::load(std::shared_ptr<LoadedProgram> program, std::string_view name,
                                                          const Environment& environment,
@@ -35,7 +73,13 @@ Result<std::unique_ptr<LoadedMethod>> LoadedMethod::load(std::shared_ptr<LoadedP
   RL_TRY(require_backends(meta, environment.backends));
   loaded->budget_.limit = environment.limits.memory;
   Environment own = environment;
-  if (!memory.planned) {
+  if (memory.planned) {
+    for (size_t i = 0; i < memory.planned->count(); ++i) {
+      const size_t size = memory.planned->buffer_size(i);
+      RL_ASSIGN(void* const data, memory.planned->get(i, 0, size));
+      loaded->planned_.emplace_back(static_cast<uint8_t*>(data), size);
+    }
+  } else {
     RL_TRY(loaded->allocate_planned(meta));
     own.state = &loaded->program_->state();
   }
@@ -45,7 +89,11 @@ Result<std::unique_ptr<LoadedMethod>> LoadedMethod::load(std::shared_ptr<LoadedP
                            memory.temporary ? memory.temporary : &loaded->temporary_memory_};
   RL_ASSIGN(Method method, Method::load(source, name, used, own));
   loaded->method_ = std::make_unique<Method>(std::move(method));
-  loaded->inputs_set_.resize(loaded->method_->inputs_size());
+  loaded->inputs_.resize(loaded->method_->inputs_size());
+  for (size_t i = 0; i < loaded->inputs_.size(); ++i) {
+    const EValue& value = loaded->method_->get_input(i);
+    if (value.is_tensor()) loaded->inputs_[i].tensor = value.to_tensor().impl();
+  }
   RL_LOG(Debug, "method %.*s is loaded: %zu bytes planned, %zu threads", static_cast<int>(name.size()), name.data(),
          loaded->planned_bytes_, environment.threads ? environment.threads->thread_count() : size_t{1});
   return loaded;
@@ -54,8 +102,7 @@ Result<std::unique_ptr<LoadedMethod>> LoadedMethod::load(std::shared_ptr<LoadedP
 LoadedMethod::~LoadedMethod() {
   method_.reset();
   for (void* memory : arenas_) platform::release(memory);
-  for (const Span<uint8_t> memory : outputs_) platform::release(memory.data());
-  if (copies_.data()) platform::release(copies_.data());
+  for (void* memory : outputs_) platform::release(memory);
 }
 
 Error LoadedMethod::allocate_planned(const MethodMeta& meta) {
@@ -82,10 +129,32 @@ Error LoadedMethod::allocate_planned(const MethodMeta& meta) {
   return Error::Ok;
 }
 
-bool LoadedMethod::is_planned(const void* address) const { return contain(planned_, address); }
+bool LoadedMethod::is_planned(const void* address) const {
+  return std::any_of(planned_.begin(), planned_.end(),
+                     [&](const Span<uint8_t>& memory) { return contains(memory.data(), memory.size(), address); });
+}
 
 bool LoadedMethod::is_overwritten(const void* address) const {
-  return contain(planned_, address) || contain(outputs_, address) || contain({&copies_, 1}, address);
+  if (is_planned(address)) return true;
+  for (size_t i = 0; i < method_->outputs_size(); ++i) {
+    const EValue& output = method_->get_output(i);
+    if (!output.is_tensor()) continue;
+    const TensorImpl& tensor = *output.to_tensor().impl();
+    const bool is_written = method_->output_needs_memory(i) || tensor.growth;
+    if (is_written && contains(tensor.data, tensor.capacity, address)) return true;
+  }
+  return std::any_of(inputs_.begin(), inputs_.end(), [&](const Input& input) {
+    return input.copy && contains(input.copy->data, input.copy->size, address);
+  });
+}
+
+bool LoadedMethod::is_changed(size_t index, const EValue& value) const {
+  if (index >= inputs_.size() || !value.is_tensor()) return false;
+  const TensorImpl* const given = value.to_tensor().impl();
+  const TensorImpl* const own = inputs_[index].tensor;
+  if (own && own->data == given->data && !method_->input_needs_memory(index)) return false;
+  return is_overwritten(given->data) ||
+         std::any_of(inputs_.begin(), inputs_.end(), [&](const Input& input) { return input.tensor == given; });
 }
 
 Error LoadedMethod::count_output(size_t index, size_t size) {
@@ -104,66 +173,48 @@ Error LoadedMethod::allocate_outputs() {
     RL_TRY(count_output(i, info.nbytes));
     void* memory = platform::allocate(info.nbytes, kArenaAlignment);
     RL_REQUIRE(memory, MemoryAllocationFailed, "no memory for the %zu bytes of output %zu", info.nbytes, i);
-    outputs_.emplace_back(static_cast<uint8_t*>(memory), info.nbytes);
+    outputs_.push_back(memory);
     RL_TRY(method_->set_output_data_ptr(i, memory, info.nbytes));
   }
   return Error::Ok;
 }
 
-Error LoadedMethod::set_input(size_t index, const EValue& value) {
-  RL_TRY(method_->set_input(index, value));
-  inputs_set_[index] = true;
+Error LoadedMethod::set_input(size_t index, const EValue& value) { return set_inputs({&value, 1}, index); }
+
+Error LoadedMethod::set_inputs(Span<const EValue> values, size_t first) {
+  std::list<HeldTensor> held;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!is_changed(first + i, values[i])) continue;
+    HeldTensor& tensor = held.emplace_back(first + i, values[i].to_tensor());
+    if (is_overwritten(tensor.impl.data)) RL_TRY(tensor.copy_elements());
+  }
+  for (size_t i = first; i < first + values.size(); ++i) {
+    const bool is_held = !held.empty() && held.front().index == i;
+    RL_TRY(method_->set_input(i, is_held ? EValue(&held.front().impl) : values[i - first]));
+    Input& input = inputs_[i];
+    input.is_set = true;
+    input.copy = is_held && method_->input_needs_memory(i) ? std::move(held.front().copy) : nullptr;
+    if (is_held) held.pop_front();
+  }
   return Error::Ok;
+}
+
+void LoadedMethod::note_inputs_set() {
+  for (Input& input : inputs_) input.is_set = true;
 }
 
 Error LoadedMethod::run(Span<const EValue> inputs) {
   const Error error = set_inputs_and_execute(inputs);
   // The method may read the caller's memory in place, which need not exist in a later call.
-  for (size_t i = 0; i < std::min(inputs.size(), inputs_set_.size()); ++i) inputs_set_[i] = false;
+  for (size_t i = 0; i < std::min(inputs.size(), inputs_.size()); ++i) inputs_[i].is_set = false;
   return error;
 }
 
-// Returns the bytes of the copy that a run needs of an input, a multiple of the alignment. It is 0 if the run
-// overwrites no element of the input, or if the input already is in its own planned memory.
-size_t LoadedMethod::bytes_to_copy(size_t index, const EValue& value) const {
-  if (index >= inputs_set_.size() || !value.is_tensor() || !is_overwritten(value.to_tensor().const_data_ptr()))
-    return 0;
-  const EValue& own = method_->get_input(index);
-  const void* const data = value.to_tensor().const_data_ptr();
-  if (!method_->input_needs_memory(index) && own.is_tensor() && own.to_tensor().const_data_ptr() == data) return 0;
-  return (value.to_tensor().nbytes() + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
-}
-
 Error LoadedMethod::set_inputs_and_execute(Span<const EValue> inputs) {
-  size_t bytes = 0;
-  for (size_t i = 0; i < inputs.size(); ++i) bytes += bytes_to_copy(i, inputs[i]);
-  if (bytes == 0) {
-    for (size_t i = 0; i < inputs.size(); ++i) RL_TRY(set_input(i, inputs[i]));
-  } else {
-    auto* const copies = static_cast<uint8_t*>(platform::allocate(bytes, kArenaAlignment));
-    RL_REQUIRE(copies, MemoryAllocationFailed, "no memory for copies of %zu bytes of inputs", bytes);
-    std::vector<TensorImpl> tensors;
-    tensors.reserve(inputs.size());
-    std::vector<EValue> values(inputs.begin(), inputs.end());
-    uint8_t* next = copies;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const size_t size = bytes_to_copy(i, inputs[i]);
-      if (size == 0) continue;
-      const Tensor given = inputs[i].to_tensor();
-      std::memcpy(next, given.const_data_ptr(), given.nbytes());
-      tensors.push_back(*given.impl());
-      tensors.back().data = next;
-      values[i] = EValue(&tensors.back());
-      next += size;
-    }
-    if (copies_.data()) platform::release(copies_.data());
-    copies_ = {copies, bytes};
-    for (size_t i = 0; i < values.size(); ++i) RL_TRY(set_input(i, values[i]));
-  }
-  for (size_t i = 0; i < inputs_set_.size(); ++i) {
-    RL_REQUIRE(inputs_set_[i], InvalidArgument, "method '%.80s' has %zu inputs, but %zu are given",
-               method_->meta().name().data(), inputs_set_.size(), inputs.size());
-  }
+  RL_TRY(set_inputs(inputs));
+  RL_REQUIRE(std::all_of(inputs_.begin(), inputs_.end(), [](const Input& input) { return input.is_set; }),
+             InvalidArgument, "method '%.80s' has %zu input%s, but %zu %s given", method_->meta().name().data(),
+             inputs_.size(), plural(inputs_.size()), inputs.size(), inputs.size() == 1 ? "is" : "are");
   return method_->execute();
 }
 

@@ -54,8 +54,7 @@ Error Module::set_input(std::string_view name, size_t index, const EValue& value
 
 Error Module::set_inputs(std::string_view name, Span<const EValue> values) {
   RL_ASSIGN(LoadedMethod * loaded, method(name));
-  for (size_t i = 0; i < values.size(); ++i) RL_TRY(loaded->set_input(i, values[i]));
-  return Error::Ok;
+  return loaded->set_inputs(values);
 }
 
 Error Module::set_output(std::string_view name, size_t index, const Tensor& output) {

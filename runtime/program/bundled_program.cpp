@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/message.h"
 #include "program/bundled_program_generated.h"
 #include "program/shape.h"
 #include "program/tables.h"
@@ -93,8 +94,8 @@ Result<BundledMethodTestSuite> find(const Root& root, std::string_view method) {
 Result<BundledMethodTestCase> find(const Root& root, std::string_view method, size_t test_case) {
   RL_ASSIGN(const BundledMethodTestSuite suite, find(root, method));
   RL_REQUIRE(test_case < suite.test_cases().size(), InvalidArgument,
-             "there is no test case %zu of method '%.80s': the bundled program has %u test cases of it", test_case,
-             suite.method_name().data(), suite.test_cases().size());
+             "there is no test case %zu of method '%.80s': the bundled program has %u test case%s of it", test_case,
+             suite.method_name().data(), suite.test_cases().size(), plural(suite.test_cases().size()));
   return suite.test_cases()[test_case];
 }
 
@@ -152,8 +153,8 @@ size_t BundledProgram::num_methods() const { return Root(root_).method_test_suit
 
 Result<std::string_view> BundledProgram::method_name(size_t index) const {
   const auto suites = Root(root_).method_test_suites();
-  RL_REQUIRE(index < suites.size(), InvalidArgument, "there is no method %zu: the bundled program has %u methods",
-             index, suites.size());
+  RL_REQUIRE(index < suites.size(), InvalidArgument, "there is no method %zu: the bundled program has %u method%s",
+             index, suites.size(), plural(suites.size()));
   return suites[index].method_name();
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/message.h"
 #include "program/extended_header.h"
 #include "program/plan_view.h"
 #include "program/tables.h"
@@ -90,8 +91,8 @@ Result<FreeableBuffer> Program::load_segment(uint32_t index, SegmentKind kind) c
 size_t Program::num_methods() const { return program_at(root_).execution_plan().size(); }
 
 Result<std::string_view> Program::method_name(size_t index) const {
-  RL_REQUIRE(index < num_methods(), InvalidArgument, "the program has %zu methods; the index %zu is too large",
-             num_methods(), index);
+  RL_REQUIRE(index < num_methods(), InvalidArgument, "the program has %zu method%s; the index %zu is too large",
+             num_methods(), plural(num_methods()), index);
   return plan_at(root_, static_cast<uint32_t>(index)).name();
 }
 

@@ -141,8 +141,9 @@ class Arguments {
         break;
     }
     switch (kind) {
-      case ArgKind::Tensor:
       case ArgKind::OutTensor:
+        return tensor(object, true);
+      case ArgKind::Tensor:
       case ArgKind::OptionalTensor:
         return tensor(object);
       case ArgKind::TensorList:
@@ -194,7 +195,7 @@ class Arguments {
           "argument " + std::to_string(index_) + " must be " + wanted + ", not " + type_name_of(object));
   }
 
-  EValue* tensor(nb::handle object) {
+  EValue* tensor(nb::handle object, bool is_written = false) {
     Storage& storage = tensors_.emplace_back();
     try {
       if (!storage.borrowed.borrow(object)) throw NoTensor{"not " + type_name_of(object)};
@@ -202,6 +203,13 @@ class Arguments {
       raise(Error::InvalidType, "argument " + std::to_string(index_) + " must be a tensor, " + error.reason);
     }
     TensorView& view = storage.borrowed.view;
+    if (is_written && view.read_only) {
+      raise(Error::InvalidArgument, "argument " + std::to_string(index_) + " is written, but it is read-only");
+    }
+    if (reinterpret_cast<uintptr_t>(view.data) % element_size(view.dtype) != 0) {
+      raise(Error::InvalidArgument,
+            "the elements of argument " + std::to_string(index_) + " are not aligned in memory");
+    }
     if (!dense_dim_order(view, storage.dim_order)) {
       raise(Error::InvalidArgument, "argument " + std::to_string(index_) + " is not densely packed in any dim order");
     }

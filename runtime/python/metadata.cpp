@@ -22,7 +22,7 @@ T value_of(Result<T> result) {
 void check_index(size_t index, size_t count, const char* what, const MethodMeta& meta) {
   if (index < count) return;
   const std::string text = "method '" + std::string(meta.name()) + "' has " + std::to_string(count) + " " + what +
-                           "s; the index " + std::to_string(index) + " is too large";
+                           (count == 1 ? "; the index " : "s; the index ") + std::to_string(index) + " is too large";
   PyErr_SetObject(PyExc_IndexError, to_str(text).ptr());
   throw nb::python_error();
 }

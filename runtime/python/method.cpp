@@ -137,7 +137,8 @@ class MethodObject {
     const Running running(*this);
     if (index >= outputs_.size()) {
       raise(Error::InvalidArgument, "method '" + std::string(method().meta().name()) + "' has " +
-                                        std::to_string(outputs_.size()) + " outputs; the index " +
+                                        std::to_string(outputs_.size()) +
+                                        (outputs_.size() == 1 ? " output; the index " : " outputs; the index ") +
                                         std::to_string(index) + " is too large");
     }
     const EValue& value = method().get_output(index);
@@ -274,8 +275,9 @@ class MethodObject {
     const auto given = static_cast<size_t>(NB_TUPLE_GET_SIZE(items.ptr()));
     if (given != inputs_.size()) {
       raise(Error::InvalidArgument, "method '" + std::string(method().meta().name()) + "' takes " +
-                                        std::to_string(inputs_.size()) + " inputs, but " + std::to_string(given) +
-                                        (given == 1 ? " is given" : " are given"));
+                                        std::to_string(inputs_.size()) +
+                                        (inputs_.size() == 1 ? " input, but " : " inputs, but ") +
+                                        std::to_string(given) + (given == 1 ? " is given" : " are given"));
     }
     library_ = nullptr;
     bool has_tensor = false;
@@ -284,10 +286,14 @@ class MethodObject {
       if (inputs_[i].tag == Tag::Tensor) {
         has_tensor = true;
         if (!library_) library_ = exchange_api(Py_TYPE(object.ptr()));
-        set_tensor(i, object);
+        read_tensor(i, object);
       } else {
         set_plain(i, object);
       }
+    }
+    // No input is set before all are read, because an input may be a view of an output in memory that another one uses.
+    for (size_t i = 0; i < given; ++i) {
+      if (inputs_[i].tag == Tag::Tensor) set_tensor(i);
     }
     if (!has_tensor) library_ = loaded_torch();
   }
@@ -297,7 +303,7 @@ class MethodObject {
     return describe(info, input_ranges(program_.program->program(), method().meta().name(), index, info));
   }
 
-  void set_tensor(size_t index, nb::handle object) {
+  void read_tensor(size_t index, nb::handle object) {
     Input& input = inputs_[index];
     try {
       if (!input.borrowed.borrow(object)) throw NoTensor{"not " + type_name_of(object)};
@@ -311,7 +317,8 @@ class MethodObject {
     if (input.info.dim_order.size() != view.dim) {
       for (int i = 0; i < view.dim; ++i) input.dim_order[i] = static_cast<DimOrderType>(i);
       order = input.dim_order;
-    } else if (!is_dense_in(view, order) || reinterpret_cast<uintptr_t>(view.data) % element_size(view.dtype) != 0) {
+    } else if (!is_dense_in(view, order) || reinterpret_cast<uintptr_t>(view.data) % element_size(view.dtype) != 0 ||
+               loaded_->is_planned(view.data)) {
       input.packed.resize(view.nbytes() + 1);
       pack(view, order, input.packed.data());
       impl.data = input.packed.data();
@@ -324,7 +331,12 @@ class MethodObject {
     impl.capacity = view.nbytes();
     impl.dtype = view.dtype;
     impl.dim = view.dim;
-    const Error error = method().set_input(index, EValue(&impl));
+  }
+
+  void set_tensor(size_t index) {
+    Input& input = inputs_[index];
+    const TensorView& view = input.borrowed.view;
+    const Error error = method().set_input(index, EValue(&input.impl));
     if (error != Error::Ok) {
       raise(error, name_of(index) + " takes " + describe_input(index) + ", but " + describe(view.dtype, view.shape()) +
                        " is given: " + last_error_message());
@@ -332,31 +344,45 @@ class MethodObject {
   }
 
   void set_plain(size_t index, nb::handle object) {
-    Input& input = inputs_[index];
+    const Tag tag = inputs_[index].tag;
     EValue value;
-    if (object.is_none()) {
-      value = EValue();
-    } else if (PyBool_Check(object.ptr())) {
-      value = input.tag == Tag::Int ? EValue(int64_t{object.is(nb::bool_(true))}) : EValue(object.is(nb::bool_(true)));
-    } else if (PyUnicode_Check(object.ptr())) {
-      input.text = text_of(object);
-      input.characters = input.text;
-      value = EValue(&input.characters);
-    } else if (input.tag == Tag::Double && PyNumber_Check(object.ptr())) {
-      const double number = PyFloat_AsDouble(object.ptr());
-      if (number == -1.0 && PyErr_Occurred()) throw nb::python_error();
-      value = EValue(number);
-    } else if (PyIndex_Check(object.ptr())) {
-      const nb::object number = nb::steal(PyNumber_Index(object.ptr()));
-      const long long integer = number.is_valid() ? PyLong_AsLongLong(number.ptr()) : -1;
-      if (integer == -1 && PyErr_Occurred()) throw nb::python_error();
-      value = EValue(int64_t{integer});
-    } else {
-      raise(Error::InvalidType,
-            name_of(index) + " takes a value of type " + to_string(input.tag) + ", not " + type_name_of(object));
+    try {
+      value = plain_value(inputs_[index], object);
+    } catch (const nb::python_error& error) {
+      raise(error.matches(PyExc_TypeError) ? Error::InvalidType : Error::InvalidArgument,
+            name_of(index) + " takes a value of type " + to_string(tag) + ", not " + type_name_of(object) + " (" +
+                text_of(error.value()) + ")");
     }
     const Error error = method().set_input(index, value);
     if (error != Error::Ok) raise(error, name_of(index) + " is invalid: " + last_error_message());
+  }
+
+  static bool is_bool_of_numpy(nb::handle object) {
+    const std::string name = type_name_of(object);
+    return name == "bool" || name == "bool_";
+  }
+
+  // Returns a Python object that is not a tensor as a value of the runtime.
+  static EValue plain_value(Input& input, nb::handle object) {
+    if (object.is_none()) return EValue();
+    if (PyBool_Check(object.ptr()) || (input.tag == Tag::Bool && is_bool_of_numpy(object))) {
+      const bool truth = nb::cast<bool>(nb::bool_(object));
+      return input.tag == Tag::Int ? EValue(int64_t{truth}) : EValue(truth);
+    }
+    if (PyUnicode_Check(object.ptr())) {
+      input.text = text_of(object);
+      input.characters = input.text;
+      return EValue(&input.characters);
+    }
+    if (input.tag == Tag::Double) {
+      const double number = PyFloat_AsDouble(object.ptr());
+      if (number == -1.0 && PyErr_Occurred()) throw nb::python_error();
+      return EValue(number);
+    }
+    const nb::object number = nb::steal(PyNumber_Index(object.ptr()));
+    const long long integer = number.is_valid() ? PyLong_AsLongLong(number.ptr()) : -1;
+    if (integer == -1 && PyErr_Occurred()) throw nb::python_error();
+    return EValue(int64_t{integer});
   }
 
   // Returns the name of an input, such as "input 1" or "input 1 (args[0]['mask'])".

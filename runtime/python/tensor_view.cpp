@@ -115,10 +115,15 @@ bool scalar_type_of_format(const char* format, size_t size, ScalarType* out) {
   throw NoTensor{"not " + type_name_of(object) + " (" + reason + ")"};
 }
 
+[[noreturn]] void refuse_dtype(nb::handle object) {
+  const nb::object dtype = nb::getattr(object, "dtype", nb::none());
+  refuse(object, "the runtime does not support its dtype" + (dtype.is_none() ? "" : ' ' + text_of(dtype)));
+}
+
 void fill(TensorView& view, const DlTensor& tensor, nb::handle object) {
   if (tensor.device.type != kDlCpu) refuse(object, "it is not in CPU memory");
   if (tensor.ndim > kMaxDim) refuse(object, "it has more than 16 dimensions");
-  if (!scalar_type_of_dl(tensor.dtype, &view.dtype)) refuse(object, "the runtime does not support its dtype");
+  if (!scalar_type_of_dl(tensor.dtype, &view.dtype)) refuse_dtype(object);
   view.data = static_cast<char*>(tensor.data) + tensor.byte_offset;
   view.dim = static_cast<uint8_t>(tensor.ndim);
   int64_t stride = 1;
@@ -128,6 +133,17 @@ void fill(TensorView& view, const DlTensor& tensor, nb::handle object) {
     view.strides[i] = tensor.strides ? tensor.strides[i] : stride;
     stride *= tensor.shape[i];
   }
+  if (!tensor.data && view.numel() != 0) refuse(object, "it has no data");
+}
+
+// Returns whether a tensor of torch may be a lazy conjugate, or the lazy negative that is its imaginary part. The
+// strides of imaginary parts are even.
+bool may_be_lazy(const TensorView& view) {
+  if (!is_floating(view.dtype)) return is_complex(view.dtype);
+  for (int i = 0; i < view.dim; ++i) {
+    if (view.sizes[i] > 1 && view.strides[i] % 2 != 0) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -197,6 +213,15 @@ bool BorrowedTensor::borrow(nb::handle object) {
       refuse(object, reason.substr(0, reason.find('\n')));
     }
     fill(view, tensor, object);
+    if (may_be_lazy(view) && nb::hasattr(object, "is_conj")) {
+      const char* const test = is_complex(view.dtype) ? "is_conj" : "is_neg";
+      if (nb::cast<bool>(object.attr(test)())) {
+        const nb::object computed = object.attr("resolve_conj")().attr("resolve_neg")();
+        borrow(computed);
+        view.read_only = true;  // a write would not reach the object
+        owner_ = computed;
+      }
+    }
     return true;
   }
   if (PyObject_CheckBuffer(object.ptr())) return borrow_buffer(object);
@@ -218,12 +243,12 @@ bool BorrowedTensor::borrow_buffer(nb::handle object) {
       view.dtype = type;
       return true;
     }
-    refuse(object, "the runtime does not support its dtype");
+    refuse_dtype(object);
   }
   has_buffer_ = true;
   if (buffer_.ndim > kMaxDim) refuse(object, "it has more than 16 dimensions");
   if (!scalar_type_of_format(buffer_.format, static_cast<size_t>(buffer_.itemsize), &view.dtype)) {
-    refuse(object, "the runtime does not support its dtype");
+    refuse_dtype(object);
   }
   view.data = buffer_.buf;
   view.dim = static_cast<uint8_t>(buffer_.ndim);

@@ -100,7 +100,7 @@ def logits(tokens: Tensor, start: Tensor) -> Tensor:
         (
             lambda: program(lambda t, s, m: logits(t, s) + m, ONE, START, torch.ones(1)),
             NotSupportedError,
-            r"'forward' has 3 inputs and 1 outputs: a language model must have forward\(tokens, position\)",
+            r"'forward' has 3 inputs and 1 output: a language model must have forward\(tokens, position\)",
         ),
         (
             lambda: program(logits, ONE.float(), START),
@@ -125,7 +125,7 @@ def logits(tokens: Tensor, start: Tensor) -> Tensor:
         (
             lambda: program(lambda t: logits(t, t), ONE),
             InvalidProgramError,
-            "use_kv_cache is True, but forward has 1 inputs",
+            "use_kv_cache is True, but forward has 1 input:",
         ),
         (
             lambda: program(lambda t: logits(t, t), ONE, use_kv_cache=False),

@@ -87,6 +87,13 @@ def test_sources(bundle: bytes, tmp_path: Path) -> None:
         assert BundledModule(source).num_test_cases("forward") == 3
     with pytest.raises(TypeError, match="not int"):
         BundledModule(3)  # type: ignore[arg-type]
+    path.write_bytes(bundle[:100])
+    for name in (path, str(path)):
+        with pytest.raises(InvalidProgramError, match=r"add\.bpte'"):
+            BundledModule(name)
+    path.write_text("text")
+    with path.open(encoding="utf-8") as file, pytest.raises(TypeError, match="binary mode: it reads str"):
+        BundledModule(file)  # type: ignore[arg-type]
 
 
 def test_wrong_use(bundle: bytes, program: bytes) -> None:

@@ -165,6 +165,84 @@ def test_plain_inputs_are_checked(file: Any) -> None:
         with pytest.raises(RushlightError, match=f"input {index + 1} "):
             loaded.execute([ones, *given])
 
+    yes = np.bool_(True)
+    assert loaded.execute([ones, *good[:2], yes, *good[3:]])[0].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("index", "value", "error", "message"),
+    [
+        (0, 2**70, InvalidArgumentError, r"input 0 takes a value of type Int, not int \(.*too (big|large)"),
+        (0, 3.0, InvalidTypeError, "input 0 takes a value of type Int, not float"),
+        (1, torch.ones(2), InvalidArgumentError, "input 1 takes a value of type Double, not Tensor"),
+        (1, [2.5], InvalidTypeError, "input 1 takes a value of type Double, not list"),
+        (2, np.float32(1), InvalidTypeError, "input 2 takes a value of type Bool, not float32"),
+        (
+            2,
+            1,
+            InvalidTypeError,
+            "input 2 is invalid: .* type Bool, but the value given is of type Int",
+        ),
+        (3, "\ud800", InvalidArgumentError, "input 3 takes a value of type String, not str"),
+        (3, b"mode", InvalidTypeError, "input 3 takes a value of type String, not bytes"),
+        (4, torch.ones(2), InvalidTypeError, "input 4 takes a value of type None, not Tensor"),
+    ],
+)
+def test_wrong_plain_inputs(
+    file: Any, index: int, value: object, error: type[Exception], message: str
+) -> None:
+    good: list[object] = [3, 2.5, True, "mode", None]
+    method = file.method()
+    loaded = load(file.bytes(method.plan([method.value(v) for v in good], [])))
+    loaded.execute(good)
+    with pytest.raises(error, match=message):
+        loaded.execute([*good[:index], value, *good[index + 1 :]])
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_lazy_conjugates_and_negatives(add_program: Build, planned: bool) -> None:
+    z = torch.complex(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
+    lazy = z.conj()
+    assert lazy.is_conj() and lazy.imag.is_neg()
+    method = load(add_program(2, planned=planned))
+    assert torch.equal(method.execute([lazy.imag, lazy.real])[0], torch.tensor([-2.0, -2.0]))
+    method = load(add_program(1, planned=planned))
+    assert method.execute([lazy.imag[:1], lazy.imag[1:]])[0].tolist() == [-7]
+    method = load(add_program(2, planned=planned, dtype=ScalarType.COMPLEX64))
+    assert torch.equal(method.execute([lazy, z])[0], lazy + z)
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_tensors_without_data_are_refused(add_program: Build, planned: bool) -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        fake = torch.ones(2)
+    method = load(add_program(2, planned=planned))
+    with pytest.raises(InvalidTypeError, match=r"input 1 takes float32\[2\], not FakeTensor \(.*data"):
+        method.execute([torch.ones(2), fake])
+
+
+@pytest.mark.parametrize("make", [torch.tensor, np.array], ids=["torch", "numpy"])
+@pytest.mark.parametrize("planned", [True, False])
+def test_results_that_share_memory_are_inputs(file: Any, planned: bool, make: Any) -> None:
+    method = file.method()
+    x, y = (method.tensor(4, planned=planned, dynamic=True) for _ in range(2))
+    out, last = (method.tensor(4, dynamic=True) for _ in range(2))
+    method.add(x, x, out)
+    method.add(out, y, last)
+    loaded = load(file.bytes(method.plan([x, y], [x, y, out, last])))
+    ones, twos = make([1.0, 1.0]), make([2.0, 2.0, 2.0, 2.0])
+    float32 = (lambda t: t.float()) if make is torch.tensor else (lambda t: t.astype(np.float32))
+    first = loaded.execute([float32(twos), float32(twos)], clone_outputs=False)
+    second = loaded.execute([first[3], first[2]], clone_outputs=False)
+    assert second[3].tolist() == [16, 16, 16, 16]
+    third = loaded.execute([second[2][::2], float32(ones)])
+    assert third[3].tolist() == [25, 25]
+    if planned:
+        exchanged = loaded.execute([float32(ones), float32(ones) * 3], clone_outputs=False)
+        assert loaded.execute([exchanged[1], exchanged[0]])[3].tolist() == [7, 7]
+
 
 X = np.ones((2, 3), np.float32)
 
@@ -293,7 +371,7 @@ def test_metadata(add_program: Build) -> None:
     assert meta.operators() == ["aten::add.out"] and meta.num_instructions() == 1
     with pytest.raises(IndexError, match="'forward' has 2 inputs; the index 2 is too large"):
         meta.input_tensor_meta(2)
-    with pytest.raises(IndexError, match="1 outputs"):
+    with pytest.raises(IndexError, match="1 output;"):
         meta.output_tensor_meta(5)
 
 

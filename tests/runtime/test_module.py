@@ -74,7 +74,7 @@ Y = {"a": X, "b": [X]}
             {"bias": X},
             r"input 2 \(positional argument 1\['b'\]\[0\]\) takes float32\[2\], but float32\[1\]",
         ),
-        ((X, Y), {"bias": X.astype(int)}, r"input 3 \('bias'\) takes float32\[2\], but int64\[2\]"),
+        ((X, Y), {"bias": X.astype(int)}, r"input 3 \(argument 'bias'\) takes float32\[2\], but int64\[2\]"),
     ],
 )
 def test_wrong_arguments(nested: rushlight.Module, args: Any, kwargs: Any, message: str) -> None:
@@ -108,10 +108,11 @@ def test_arguments_by_name(scaled: rushlight.Module) -> None:
     ("args", "kwargs", "message"),
     [
         ((X,), {"x": X, "scale": X}, "forward got the argument 'x' twice"),
-        ((), {"y": X, "scale": X}, "forward is missing the arguments x"),
+        ((), {"y": X, "scale": X}, "forward is missing the argument x"),
         ((X,), {"y": X}, "scale is missing"),
         ((X,), {"y": X, "scale": X, "z": X}, "z is unknown; the positional arguments are x, y"),
         ((X, X), {"scale": X, "z": X}, "z is unknown; the positional arguments are x, y"),
+        ((X, X[:1]), {"scale": X}, r"input 1 \(argument 'y'\) takes float32"),
     ],
 )
 def test_wrong_names(scaled: rushlight.Module, args: Any, kwargs: Any, message: str) -> None:

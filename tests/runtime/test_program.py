@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import rushlight
 from rushlight.format.flat_tensor import TensorLayout
 from rushlight.format.program import ScalarType
 from rushlight.format.ptd import NamedDataEntry, write_ptd
@@ -135,6 +136,36 @@ def test_external_data(external: Any) -> None:
     path.write_bytes(b"nothing of the kind")
     with pytest.raises(InvalidExternalDataError):
         runtime.load_program(data, data_path=path)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"threads": 0}, "threads must be at least 1, not 0"),
+        ({"threads": -1}, "threads must be at least 1, not -1"),
+        ({"threads": "2"}, "threads must be an integer or None, not str"),
+        ({"max_memory": -1}, "max_memory must be at least 0, not -1"),
+        ({"max_instructions": 1.5}, "max_instructions must be an integer or None, not float"),
+        ({"enable_etdump": True, "etdump_buffer_size": -1}, "etdump_buffer_size must be at least 0, not -1"),
+        ({"data_path": 3}, "external data must be paths or the bytes of one file, not int"),
+        ({"data_path": bytearray(b"junk")}, "the data file is damaged"),
+    ],
+)
+def test_wrong_options(add_program: Build, options: dict[str, Any], message: str) -> None:
+    for load in (rushlight.load, runtime.load_program):
+        with pytest.raises((TypeError, ValueError), match=message):
+            load(add_program(2), **options)
+
+
+def test_a_file_in_text_mode(add_program: Build, tmp_path: Path) -> None:
+    path = tmp_path / "add.pte"
+    path.write_bytes(add_program(2))
+    for load in (rushlight.load, runtime.load_program):
+        with (
+            path.open(encoding="latin-1") as file,
+            pytest.raises(TypeError, match="binary mode: it reads str"),
+        ):
+            load(file)  # type: ignore[arg-type, operator]
 
 
 def test_registries() -> None:

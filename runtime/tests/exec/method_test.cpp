@@ -27,16 +27,16 @@ TEST(Method, RefusesWrongInputs) {
   EXPECT_EQ(method.set_input(0, one.value()), Error::InvalidArgument);
   EXPECT_MESSAGE("dim 0 of input 0 of method 'forward' has 2 elements, but the tensor given has 1");
   EXPECT_EQ(method.set_input(1, matrix.value()), Error::InvalidArgument);
-  EXPECT_MESSAGE("input 1 of method 'forward' has 1 dimensions, but the tensor given has 2");
+  EXPECT_MESSAGE("input 1 of method 'forward' has 1 dimension, but the tensor given has 2");
   EXPECT_EQ(method.set_input(1, ints.value()), Error::InvalidArgument);
   EXPECT_MESSAGE("has elements of float32, but the tensor given has int32");
   EXPECT_EQ(method.set_input(1, EValue(int64_t{3})), Error::InvalidType);
-  EXPECT_MESSAGE("is a tensor, but a Int is given");
+  EXPECT_MESSAGE("is a tensor, but the value given is of type Int");
   EXPECT_EQ(method.set_input(2, one.value()), Error::InvalidArgument);
   EXPECT_MESSAGE("has 2 inputs; the index 2 is too large");
   const EValue single[] = {one.value()};
   EXPECT_EQ(method.set_inputs(single), Error::InvalidArgument);
-  EXPECT_MESSAGE("has 2 inputs, but 1 are given");
+  EXPECT_MESSAGE("has 2 inputs, but 1 is given");
 }
 
 TEST(Method, RefusesInputsOfAnotherLayout) {

@@ -174,6 +174,33 @@ TEST(ExecuTorchModule, RunsWithALoaderOfTheApplication) {
   EXPECT_EQ(module.forward(x).error(), Error::InvalidArgument) << "the second input was never set";
 }
 
+// The first output is in the memory of the first input, and the second output is the second input.
+TEST(ExecuTorchModule, TakesOutputsOfTheLastExecution) {
+  for (const bool shares_arenas : {false, true}) {
+    ::rushlight::testing::ProgramSpec spec = ::rushlight::testing::add_program();
+    spec.plans[0].values[2] = ::rushlight::testing::value(::rushlight::testing::planned({2}, 0));
+    spec.plans[0].outputs = {2, 1};
+    spec.plans[0].operators = {{"aten::add", "out"}};
+    int loads = 0;
+    Module module(loader_of(::rushlight::testing::build(spec), &loads), nullptr, nullptr, nullptr, nullptr,
+                  shares_arenas);
+    const auto x = extension::make_tensor_ptr({1.0f, 2.0f}), y = extension::make_tensor_ptr({10.0f, 20.0f});
+    const auto first = module.forward({x, y});
+    ASSERT_TRUE(first.ok());
+    const auto outputs = module.forward({first->at(1), first->at(0)});
+    ASSERT_TRUE(outputs.ok());
+    EXPECT_EQ(floats(outputs->at(0)), (std::vector<float>{21, 42}));
+    EXPECT_EQ(floats(outputs->at(1)), (std::vector<float>{11, 22}));
+    ASSERT_EQ(module.set_inputs({outputs->at(1), outputs->at(0)}), Error::Ok);
+    EXPECT_EQ(floats(*module.get("forward")), (std::vector<float>{32, 64}));
+    const std::vector<EValue> results = *module.get_outputs();
+    Method* const method = *module.method("forward");
+    ASSERT_EQ(method->set_inputs({{results[1], results[0]}}), Error::Ok);
+    ASSERT_EQ(method->execute(), Error::Ok);
+    EXPECT_EQ(floats(method->get_output(0)), (std::vector<float>{53, 106}));
+  }
+}
+
 TEST(ExecuTorchMethod, RunsStepByStep) {
   int loads = 0;
   auto loader = loader_of(adding("aten::add", "out"), &loads);

@@ -109,7 +109,7 @@ TEST(BundledModule, RefusesTestCasesThatDoNotFit) {
   auto loaded = BundledModule::from_buffer(file.data, file.size, options());
   ASSERT_TRUE(loaded.ok()) << last_error_message();
   EXPECT_EQ((*loaded)->execute("forward", 0).error(), Error::InvalidArgument);
-  EXPECT_MESSAGE("test case 0 has 1 inputs, but method 'forward' takes 2");
+  EXPECT_MESSAGE("test case 0 has 1 input, but method 'forward' takes 2");
   EXPECT_FALSE((*loaded)->execute("forward", 1).ok());
   ASSERT_TRUE((*loaded)->execute("forward", 2).ok());
   EXPECT_EQ((*loaded)->verify_method_outputs("forward", 2), Error::InvalidType);

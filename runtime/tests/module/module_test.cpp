@@ -200,6 +200,69 @@ TEST(Module, ResultsAreInputsOfTheNextRun) {
   }
 }
 
+// The method returns its inputs, too. Each size has an upper bound of 4.
+TEST(Module, ResultsThatAreInputsAreExchanged) {
+  for (const bool is_planned : {true, false}) {
+    ProgramSpec program = add_program();
+    PlanSpec& plan = program.plans[0];
+    for (size_t i = 0; i < 2; ++i) {
+      TensorSpec input = planned({4}, 16 * i);
+      input.dynamism = 1;
+      input.is_planned = is_planned;
+      plan.values[i] = value(input);
+    }
+    plan.outputs = {0, 1};
+    plan.chains = {{}};
+    const std::vector<uint8_t> bytes = build(program);
+    std::vector<uint8_t> own_memory(128);
+    Span<uint8_t> buffer(own_memory.data(), own_memory.size());
+    HierarchicalAllocator planned_memory({&buffer, 1});
+    MemoryManager memory;
+    for (HierarchicalAllocator* given : {static_cast<HierarchicalAllocator*>(nullptr), &planned_memory}) {
+      memory.planned = given;
+      auto loaded = LoadedMethod::load(load_program(bytes), "forward", test_environment(), nullptr, memory);
+      ASSERT_TRUE(loaded.ok()) << last_error_message();
+      const Method& method = (*loaded)->method();
+      OwnTensor<float> x({1}, {1}), y({3}, {2, 3, 4});
+      const EValue first[] = {x.value(), y.value()};
+      ASSERT_EQ((*loaded)->run(first), Error::Ok) << last_error_message();
+      const EValue exchanged[] = {method.get_output(1), method.get_output(0)};
+      for (const auto& [left, right] : {std::pair<Floats, Floats>{{2, 3, 4}, {1}}, {{1}, {2, 3, 4}}}) {
+        ASSERT_EQ((*loaded)->set_inputs(exchanged), Error::Ok) << last_error_message();
+        ASSERT_EQ((*loaded)->run({}), Error::Ok) << last_error_message();
+        EXPECT_EQ(floats_of(method.get_output(0)), left);
+        EXPECT_EQ(floats_of(method.get_output(1)), right);
+      }
+    }
+  }
+}
+
+TEST(Module, ResultsInMemoryOfTheCallerAreInputsOfTheNextRun) {
+  ProgramSpec program = add_program();
+  PlanSpec& plan = program.plans[0];
+  TensorSpec unplanned = planned({2}, 0);
+  unplanned.is_planned = false;
+  // sum = (x + y) + y, and the first sum is in the memory of the output
+  plan.values[0] = plan.values[1] = plan.values[2] = value(unplanned);
+  plan.chains = {{kernel_call(0, {0, 1, 3, 2, 2}), kernel_call(0, {2, 1, 3, 2, 2})}};
+  Fixture f(program);
+  ASSERT_TRUE(f.ok()) << f.message;
+  OwnTensor<float> x({2}, {1, 2}), y({2}, {10, 20});
+  Floats sum(2);
+  ASSERT_EQ(f.method().set_output_data_ptr(0, sum.data(), 8), Error::Ok);
+  const EValue first[] = {x.value(), y.value()};
+  ASSERT_EQ(f.loaded->run(first), Error::Ok) << last_error_message();
+  EXPECT_EQ(sum, (Floats{21, 42}));
+  const EValue next[] = {x.value(), f.method().get_output(0)};
+  ASSERT_EQ(f.loaded->run(next), Error::Ok) << last_error_message();
+  EXPECT_EQ(sum, (Floats{43, 86}));
+  ASSERT_EQ(f.loaded->set_input(0, x.value()), Error::Ok);
+  ASSERT_EQ(f.loaded->set_input(1, f.method().get_output(0)), Error::Ok);
+  ASSERT_EQ(f.loaded->run({}), Error::Ok) << last_error_message();
+  ASSERT_EQ(f.loaded->run({}), Error::Ok) << last_error_message();
+  EXPECT_EQ(sum, (Floats{87, 174}));
+}
+
 Floats run_small_net(LoadedMethod& loaded, int batch) {
   OwnTensor<float> x({batch, 3, 6, 6}, Floats(static_cast<size_t>(batch) * 108));
   for (size_t i = 0; i < x.data.size(); ++i) x.data[i] = 0.1f * static_cast<float>(i % 11);

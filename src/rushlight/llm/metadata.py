@@ -72,7 +72,7 @@ def _numbers(program: Program, name: str) -> list[int] | None:
         return None
     meta = program.metadata(name)
     if meta.num_inputs():
-        raise InvalidProgramError(f"{name} takes {meta.num_inputs()} inputs: a constant method has no inputs")
+        raise InvalidProgramError(f"{name} takes inputs, but a constant method has none")
     values: list[Any] = []
     for output in program.load_method(name).execute([]):
         values += np.asarray(output).reshape(-1).tolist()

@@ -128,11 +128,15 @@ def _method(program: Program, name: str, what: str) -> Method:
     return program.load_method(name)
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def _check_counts(meta: MethodMeta, inputs: tuple[int, ...], signature: str) -> None:
     if meta.num_inputs() not in inputs or meta.num_outputs() < 1:
         raise NotSupportedError(
-            f"method {meta.name()!r} has {meta.num_inputs()} inputs and {meta.num_outputs()} outputs: "
-            f"a language model must have {signature}"
+            f"method {meta.name()!r} has {_count(meta.num_inputs(), 'input')} and "
+            f"{_count(meta.num_outputs(), 'output')}: a language model must have {signature}"
         )
 
 
@@ -193,8 +197,9 @@ class TextModel(_CancellableModel):
         has_cache = meta.num_inputs() == 2
         if has_cache != metadata.use_kv_cache:
             raise InvalidProgramError(
-                f"use_kv_cache is {metadata.use_kv_cache}, but forward has {meta.num_inputs()} inputs: with "
-                "a cache, the inputs are tokens and their position; without a cache, only tokens"
+                f"use_kv_cache is {metadata.use_kv_cache}, but forward has "
+                f"{_count(meta.num_inputs(), 'input')}: with a cache, the inputs are tokens and their "
+                "position; without a cache, only tokens"
             )
         most = int(shape[1]) if tokens.is_dynamic() else 1
         if not tokens.is_dynamic() and (shape[1] != 1 or not has_cache or metadata.enable_dynamic_shape):

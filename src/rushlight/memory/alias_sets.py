@@ -35,7 +35,7 @@ class AliasSet:
         first, last: the steps of the lifetime, both inclusive. `last` is -1 if no step reads or writes the
             set.
         state: whether this is a mutable buffer, which keeps its contents between executions.
-        name: a name for messages.
+        name: a name for messages: that of an input, or of the first node that writes to the set.
     """
 
     offsets: dict[TensorSpec, int]

@@ -282,8 +282,7 @@ class _Analysis:
         node = step.node
         if node.target is memory_ops.alloc:
             for spec in meta.tensor_specs(node):
-                alias_set = self.alias_sets.of(spec)
-                alias_set.name = alias_set.name or node.name
+                self.alias_sets.of(spec)  # the node that writes to the set gives it a name
                 self.result.makers.setdefault(spec, node)
             return
         for source in node.all_input_nodes:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Union
 
 from rushlight.runtime import _native
+from rushlight.runtime.errors import InvalidProgramError
 from rushlight.runtime.program import contents
 
 BundleSource = Union[bytes, bytearray, memoryview, BinaryIO, str, "os.PathLike[str]"]
@@ -27,7 +28,13 @@ class BundledModule:
     """
 
     def __init__(self, source: BundleSource) -> None:
-        self._module = _native.BundledModule(_bytes_of(source))
+        try:
+            self._module = _native.BundledModule(_bytes_of(source))
+        except InvalidProgramError as error:
+            name = os.fspath(source) if isinstance(source, os.PathLike) else source
+            if isinstance(name, str):
+                raise InvalidProgramError(f"{name!r}: {error}") from None
+            raise
 
     @property
     def program(self) -> bytes:

@@ -16,6 +16,7 @@ from rushlight.runtime.program import (
     ProgramSource,
     contents,
     load_native,
+    set_limits,
     trace_sizes,
 )
 from rushlight.runtime.pytree import LEAF, Tree, parse_names, parse_tree
@@ -45,10 +46,8 @@ class ModuleMethod:
         self._outputs = outputs
         self._is_plain = not self._keywords and all(tree.is_leaf for tree in self._positional)
         self._has_single_output = outputs is not None and outputs.is_leaf
-        paths = [
-            path for i, tree in enumerate(self._positional) for path in tree.paths(f"positional argument {i}")
-        ]
-        paths += [path for key, tree in self._keywords.items() for path in tree.paths(f"{key!r}")]
+        paths = [path for i, tree in enumerate(self._positional) for path in tree.paths(self._label(i))]
+        paths += [path for key, tree in self._keywords.items() for path in tree.paths(f"argument {key!r}")]
         method.input_names = paths
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
@@ -89,7 +88,8 @@ class ModuleMethod:
         unknown = [key for key in kwargs if key not in self._keywords]
         if len(args) != len(self._positional) and not unknown:
             raise InvalidArgumentError(
-                f"{name} takes {len(self._positional)} positional arguments, but {len(args)} "
+                f"{name} takes {len(self._positional)} positional "
+                f"argument{'' if len(self._positional) == 1 else 's'}, but {len(args)} "
                 + ("is given" if len(args) == 1 else "are given")
             )
         if kwargs.keys() != self._keywords.keys():
@@ -105,7 +105,7 @@ class ModuleMethod:
             )
         leaves: list[object] = []
         for index, tree in enumerate(self._positional):
-            tree.flatten(args[index], leaves, f"positional argument {index} of {name}")
+            tree.flatten(args[index], leaves, f"{self._label(index)} of {name}")
         for key, tree in self._keywords.items():
             tree.flatten(kwargs[key], leaves, f"argument {key!r} of {name}")
         return leaves
@@ -122,9 +122,14 @@ class ModuleMethod:
                 raise InvalidArgumentError(f"{self.__name__} got the argument {key!r} twice")
         missing = [name for name in names if name not in kwargs]
         if missing:
-            raise InvalidArgumentError(f"{self.__name__} is missing the arguments {', '.join(missing)}")
+            noun = "argument" if len(missing) == 1 else "arguments"
+            raise InvalidArgumentError(f"{self.__name__} is missing the {noun} {', '.join(missing)}")
         remaining = {key: value for key, value in kwargs.items() if key not in names}
         return (*args, *(kwargs[name] for name in names)), remaining
+
+    def _label(self, index: int) -> str:
+        """Returns the name of a positional argument in messages."""
+        return f"argument {self._names[index]!r}" if self._names else f"positional argument {index}"
 
     def _order(self, unknown: list[str]) -> str:
         """Returns the end of the message about unknown names: the names of the positional arguments."""
@@ -319,7 +324,7 @@ def load(
         source = found
     if isinstance(source, (bytearray, memoryview)):
         source = bytes(source)
-    if isinstance(data_path, memoryview):
+    if isinstance(data_path, (bytearray, memoryview)):
         data_path = bytes(data_path)
     trace = trace_sizes(enable_etdump, debug_buffer_size, etdump_buffer_size)
     return _load(
@@ -339,7 +344,7 @@ def _load(
     native = load_native(source, data_path, threads)
     if verify_digest:
         native.verify_digest()
-    native.set_limits(*limits)
+    set_limits(native, *limits)
     if trace is not None:
         native.enable_etdump(*trace)
     return Module(

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import errno
 import functools
+import operator
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Any, BinaryIO, Protocol, Union
+from typing import Any, BinaryIO, Protocol, SupportsIndex, Union
 
 from rushlight.files import write_file
 from rushlight.runtime import _native
 from rushlight.runtime._native import Method, MethodMeta
-from rushlight.runtime.errors import BackendMissingWarning, FileMissingError
+from rushlight.runtime.errors import (
+    BackendMissingWarning,
+    FileMissingError,
+    InvalidArgumentError,
+    InvalidTypeError,
+)
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -36,7 +42,9 @@ class Compiled(Protocol):
 ProgramSource = Union[bytes, bytearray, memoryview, BinaryIO, str, "os.PathLike[str]", Compiled]
 BackendOptions = Mapping[str, Mapping[str, bool | int | str]]
 """For each backend id, the values of the options by name."""
-DataSource = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]], bytes, memoryview]
+DataSource = Union[
+    str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]], bytes, bytearray, memoryview
+]
 
 
 class Verification(Enum):
@@ -61,6 +69,7 @@ def load_native(source: ProgramSource, data: DataSource | None, threads: int | N
         InvalidProgramError: the bytes are not a valid program.
         TypeError: `source` has another type.
     """
+    check_number("threads", threads, 1)
     program = _load_native(source, _data(data), threads)
     for backend, method, provision in program.missing_backends():
         message = f"method {method!r} needs {backend}, which this runtime does not have: {provision}"
@@ -84,15 +93,57 @@ def _load_native(source: ProgramSource, data: Any, threads: int | None) -> _nati
     )
 
 
+def check_number(name: str, value: object, least: int) -> None:
+    """Checks an optional number of a caller.
+
+    Args:
+        name: the name of the number in messages.
+        value: the number; None means the default.
+        least: the smallest valid number.
+
+    Raises:
+        InvalidTypeError: the value is not an integer.
+        InvalidArgumentError: the number is too small.
+    """
+    if value is None:
+        return
+    if not isinstance(value, SupportsIndex):
+        raise InvalidTypeError(f"{name} must be an integer or None, not {type(value).__name__}")
+    if operator.index(value) < least:
+        raise InvalidArgumentError(f"{name} must be at least {least}, not {value}")
+
+
+def set_limits(program: _native.Program, max_instructions: int | None, max_memory: int | None) -> None:
+    """Sets the limits of the methods of a program. See `Runtime.load_program`.
+
+    Args:
+        program: the native program.
+        max_instructions: the largest number of instructions of a call; None means no limit.
+        max_memory: the largest number of bytes of a method; None means no limit.
+
+    Raises:
+        InvalidTypeError: a limit is not an integer.
+        InvalidArgumentError: a limit is negative.
+    """
+    check_number("max_instructions", max_instructions, 0)
+    check_number("max_memory", max_memory, 0)
+    program.set_limits(max_instructions, max_memory)
+
+
 def contents(source: object) -> bytes | memoryview | None:
     """Returns the bytes of a program; None if the object is neither a file object nor a compiled program.
 
     Args:
         source: a file object that is open for reading, a compiled program or another object.
+
+    Raises:
+        TypeError: the file object is open in text mode.
     """
     if hasattr(source, "read"):
-        read: bytes = source.read()
-        return read
+        read: object = source.read()
+        if not isinstance(read, (bytes, bytearray, memoryview)):
+            raise TypeError(f"a file object must be open in binary mode: it reads {type(read).__name__}")
+        return bytes(read) if isinstance(read, bytearray) else read
     compiled = getattr(source, "buffer", None)
     return compiled if isinstance(compiled, bytes) else None
 
@@ -102,8 +153,12 @@ def _data(data: DataSource | None) -> list[str] | bytes | memoryview:
         return []
     if isinstance(data, (str, os.PathLike)):
         return [_existing(data)]
+    if isinstance(data, bytearray):
+        return bytes(data)  # a copy, because the caller may change the bytearray
     if isinstance(data, (bytes, memoryview)):
         return data
+    if not isinstance(data, Iterable):
+        raise TypeError(f"external data must be paths or the bytes of one file, not {type(data).__name__}")
     return [_existing(path) for path in data]
 
 
@@ -155,8 +210,10 @@ def trace_sizes(
         The sizes of the buffers for events and for recorded tensors in bytes; None without an event trace.
 
     Raises:
-        ValueError: a size is given, but no event trace is recorded.
+        ValueError: a size is negative, or it is given, but no event trace is recorded.
     """
+    check_number("debug_buffer_size", debug_buffer_size, 0)
+    check_number("etdump_buffer_size", etdump_buffer_size, 0)
     if enable_etdump:
         return etdump_buffer_size, debug_buffer_size
     for name, given, default in (
@@ -418,7 +475,7 @@ class Runtime:
         """
         trace = trace_sizes(enable_etdump, debug_buffer_size, etdump_buffer_size)
         program = load_native(data, data_path, threads)
-        program.set_limits(max_instructions, max_memory)
+        set_limits(program, max_instructions, max_memory)
         if trace is not None:
             program.enable_etdump(*trace)
         return Program(program, backend_options)

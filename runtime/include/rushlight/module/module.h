@@ -115,18 +115,20 @@ class LoadedMethod {
   // OutOfResources if the memory limit is exceeded.
   Error count_output(size_t index, size_t size);
 
-  // Sets an input of the following runs.
+  // Sets an input of the following runs. Its value may be a result of the last run, as in the functions below.
   Error set_input(size_t index, const EValue& value);
+  // Sets several inputs of the following runs, from input `first`. Their values may be results of the last run. A
+  // result is copied if it is in memory that an input before it or the next run overwrites.
+  Error set_inputs(Span<const EValue> values, size_t first = 0);
   // Marks all inputs as set, after the caller has set them directly on method().
-  void note_inputs_set() { inputs_set_.assign(inputs_set_.size(), true); }
-  // Sets the first inputs for this run and executes the method. The other inputs keep their values from set_input().
-  // method() has the outputs. Inputs may be results of the last run, which are copied if they are in memory that this
-  // run overwrites. Returns InvalidArgument if an input is not set.
+  void note_inputs_set();
+  // Sets the first inputs for this run with set_inputs() and executes the method. The other inputs keep their values
+  // from set_input(). method() has the outputs. Returns InvalidArgument if an input is not set.
   Error run(Span<const EValue> inputs);
 
   // Returns whether an address is in a planned memory of this object.
   bool is_planned(const void* address) const;
-  // Returns whether an address is in memory of this object that the next run overwrites.
+  // Returns whether an address is in memory that set_inputs() or the next run overwrites.
   bool is_overwritten(const void* address) const;
   // Return the bytes of the planned memories, of the method's structures, and of scratch memory.
   size_t planned_bytes() const { return planned_bytes_; }
@@ -134,9 +136,18 @@ class LoadedMethod {
   size_t temporary_bytes() const { return temporary_memory_.footprint(); }
 
  private:
+  struct Copy;
+  struct HeldTensor;
+  struct Input {
+    TensorImpl* tensor = nullptr;  // null if the input is not a tensor
+    std::unique_ptr<Copy> copy;    // of a result that is the input
+    bool is_set = false;
+  };
+
   LoadedMethod() = default;
   Error allocate_planned(const MethodMeta& meta);
-  size_t bytes_to_copy(size_t index, const EValue& value) const;
+  // Returns whether the shape or the elements of a tensor change if other inputs are set or the method is executed.
+  bool is_changed(size_t index, const EValue& value) const;
   Error set_inputs_and_execute(Span<const EValue> inputs);
 
   std::shared_ptr<LoadedProgram> program_;
@@ -147,9 +158,8 @@ class LoadedMethod {
   std::unique_ptr<HierarchicalAllocator> planned_memory_;
   GrowingAllocator method_memory_{4096, &budget_};
   GrowingAllocator temporary_memory_{64 * 1024, &budget_};
-  std::vector<Span<uint8_t>> outputs_;
-  Span<uint8_t> copies_;  // of results that are inputs of the last run
-  std::vector<bool> inputs_set_;
+  std::vector<void*> outputs_;
+  std::vector<Input> inputs_;
   std::unique_ptr<Method> method_;
   size_t planned_bytes_ = 0;
 };

@@ -178,8 +178,8 @@ def _contents(data: ProgramSource) -> bytes | memoryview:
 def _sources(data: DataSource | None) -> list[bytes | memoryview]:
     if data is None:
         return []
-    if isinstance(data, (bytes, memoryview)):
-        return [data]
+    if isinstance(data, (bytes, bytearray, memoryview)):
+        return [bytes(data) if isinstance(data, bytearray) else data]
     found: list[bytes | memoryview] = []
     for path in [data] if isinstance(data, (str, os.PathLike)) else data:
         with open(path, "rb") as file:
@@ -192,4 +192,4 @@ def _native_data(data: DataSource | None) -> Any:
         return []
     if isinstance(data, (str, os.PathLike)):
         return [os.fspath(data)]
-    return data if isinstance(data, (bytes, memoryview)) else [os.fspath(path) for path in data]
+    return data if isinstance(data, (bytes, bytearray, memoryview)) else [os.fspath(path) for path in data]

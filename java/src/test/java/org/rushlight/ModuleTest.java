@@ -106,7 +106,7 @@ public class ModuleTest {
     try (Module module = load()) {
       final Class<RushlightRuntimeException.RushlightInvalidArgumentException> wrong =
           RushlightRuntimeException.RushlightInvalidArgumentException.class;
-      final int code = fails(wrong, "2 inputs, but 1 are given", () -> module.forward(ones())).getErrorCode();
+      final int code = fails(wrong, "2 inputs, but 1 is given", () -> module.forward(ones())).getErrorCode();
       assertEquals(RushlightRuntimeException.INVALID_ARGUMENT, code);
       fails(
           wrong,

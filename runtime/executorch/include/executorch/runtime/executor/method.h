@@ -29,7 +29,8 @@ class Method final {
   Method& operator=(Method&&) = delete;
   ~Method();
 
-  // Sets an input for all following executions; see rushlight::Method::set_input().
+  // Set one input or all inputs for all following executions; see rushlight::LoadedMethod::set_inputs(). The values may
+  // be outputs of the last execution.
   ET_NODISCARD Error set_input(const EValue& input_evalue, size_t input_idx);
   ET_NODISCARD Error set_inputs(const aten::ArrayRef<EValue>& input_evalues);
   // Sets the memory of an output tensor without planned memory: `size` bytes, which the caller owns.
