@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include "core/message.h"
@@ -114,9 +115,11 @@ Error Module::load(const Program::Verification verification) {
       RL_ASSIGN(data_loader_, open(file_path_, load_mode_));
     }
     RL_ASSIGN(Program program, Program::load(data_loader_.get(), verification));
-    program_ = std::make_shared<Program>(std::move(program));
+    // The program may outlive this module, and then still uses the loader.
+    program_ = std::shared_ptr<Program>(new Program(std::move(program)),
+                                        [loader = data_loader_](const Program* loaded) { delete loaded; });
   }
-  return merged_data_map_ || !named_data_maps_.empty() ? Error::Ok : load_data_maps();
+  return named_data_maps_.empty() ? load_data_maps() : Error::Ok;
 }
 
 Error Module::load(const LoadBackendOptionsMap& backend_options, const Program::Verification verification) {
@@ -134,20 +137,27 @@ Error Module::load(const LoadBackendOptionsMap& backend_options, const Program::
 }
 
 Error Module::load_data_maps() {
+  std::vector<std::unique_ptr<runtime::DataLoader>> loaders;
   for (const std::string& path : data_files_) {
     RL_ASSIGN(auto loader, open(path, load_mode_));
-    data_map_loaders_.push_back(std::move(loader));
+    loaders.push_back(std::move(loader));
   }
+  std::vector<std::unique_ptr<NamedDataMap>> maps;
+  std::vector<const NamedDataMap*> all;
+  for (const auto* opened : {&data_map_loaders_, &loaders}) {
+    for (const auto& loader : *opened) {
+      RL_ASSIGN(FlatTensorDataMap map, FlatTensorDataMap::load(loader.get()));
+      all.push_back(maps.emplace_back(std::make_unique<FlatTensorDataMap>(std::move(map))).get());
+    }
+  }
+  if (all.size() > 1) {
+    RL_ASSIGN(MergedDataMap merged, MergedDataMap::load(all));
+    merged_data_map_ = std::make_unique<MergedDataMap>(std::move(merged));
+  }
+  // Before this line, an error leaves the module as it was, so that the next load tries again.
+  std::move(loaders.begin(), loaders.end(), std::back_inserter(data_map_loaders_));
   data_files_.clear();
-  for (const auto& loader : data_map_loaders_) {
-    RL_ASSIGN(FlatTensorDataMap map, FlatTensorDataMap::load(loader.get()));
-    named_data_maps_.push_back(std::make_unique<FlatTensorDataMap>(std::move(map)));
-  }
-  if (named_data_maps_.size() < 2) return Error::Ok;
-  std::vector<const NamedDataMap*> maps;
-  for (const auto& map : named_data_maps_) maps.push_back(map.get());
-  RL_ASSIGN(MergedDataMap merged, MergedDataMap::load(maps));
-  merged_data_map_ = std::make_unique<MergedDataMap>(std::move(merged));
+  named_data_maps_ = std::move(maps);
   return Error::Ok;
 }
 

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <sstream>
@@ -21,6 +23,7 @@
 #include "executorch/runtime/kernel/thread_parallel_interface.h"
 #include "executorch/runtime/platform/platform.h"
 #include "executorch/runtime/platform/runtime.h"
+#include "tests/support/data_file_builder.h"
 #include "tests/support/kernels.h"
 
 namespace executorch {
@@ -55,10 +58,11 @@ std::vector<uint8_t> adding(const char* name, const char* overload, ScalarType d
   return ::rushlight::testing::build(spec);
 }
 
-// A custom loader of the application, which counts its calls.
+// A custom loader of the application, which counts its calls. Its destructor sets the count to -1.
 class CountingLoader final : public runtime::DataLoader {
  public:
   CountingLoader(std::vector<uint8_t> bytes, int* loads) : bytes_(std::move(bytes)), loads_(loads) {}
+  ~CountingLoader() override { *loads_ = -1; }
   Result<runtime::FreeableBuffer> load(size_t offset, size_t size, const SegmentInfo&) const override {
     if (offset > bytes_.size() || size > bytes_.size() - offset) return Error::InvalidArgument;
     ++*loads_;
@@ -172,6 +176,52 @@ TEST(ExecuTorchModule, RunsWithALoaderOfTheApplication) {
   EXPECT_EQ(module.forward(x).ok(), true) << "the second input stays";
   EXPECT_TRUE(module.unload_forward());
   EXPECT_EQ(module.forward(x).error(), Error::InvalidArgument) << "the second input was never set";
+}
+
+TEST(ExecuTorchModule, SharesItsProgramWithOtherModules) {
+  int loads = 0;
+  auto first = std::make_unique<Module>(loader_of(adding("aten::add", "out"), &loads));
+  EXPECT_EQ(first->program(), nullptr);
+  ASSERT_EQ(first->load(), Error::Ok);
+  Module second(first->program());
+  first.reset();
+  EXPECT_GE(loads, 0) << "the loader still exists";
+  const auto x = extension::make_tensor_ptr({1.0f, 2.0f});
+  const auto outputs = second.forward({x, x});
+  ASSERT_TRUE(outputs.ok());
+  EXPECT_EQ(floats(outputs->at(0)), (std::vector<float>{2, 4}));
+}
+
+TEST(ExecuTorchModule, LoadsDataFilesAgainAfterAnError) {
+  const std::string folder = ::testing::TempDir();
+  const std::string program = folder + "executorch_module.pte", data = folder + "executorch_module.ptd",
+                    later = folder + "executorch_module_later.ptd";
+  const auto data_file = [](const char* key) {
+    ::rushlight::testing::DataSpec entry;
+    entry.key = key;
+    entry.is_tensor = false;
+    ::rushlight::testing::DataFileSpec spec;
+    spec.entries = {entry};
+    spec.segments = {{0, 4}};
+    spec.segment_data = {1, 2, 3, 4};
+    return ::rushlight::testing::build(spec);
+  };
+  const auto write = [](const std::string& path, const std::vector<uint8_t>& bytes) {
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<long>(bytes.size()));
+  };
+  write(program, adding("aten::add", "out"));
+  write(data, data_file("a"));
+  std::remove(later.c_str());
+  Module module(program, std::vector<std::string>{data, later});
+  EXPECT_EQ(module.load(), Error::AccessFailed);
+  write(later, {1, 2, 3});
+  EXPECT_EQ(module.load(), Error::InvalidExternalData);
+  EXPECT_EQ(module.load(), Error::InvalidExternalData);
+  write(later, data_file("b"));
+  EXPECT_EQ(module.load(), Error::Ok);
+  EXPECT_EQ(module.load(), Error::Ok);
+  for (const std::string& path : {program, data, later}) std::remove(path.c_str());
 }
 
 // The first output is in the memory of the first input, and the second output is the second input.

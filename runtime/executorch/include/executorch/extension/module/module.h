@@ -72,6 +72,7 @@ class Module {
                                            const Program::Verification verification = Program::Verification::Minimal);
   const LoadBackendOptionsMap& backend_options() const { return backend_options_map_; }
   virtual bool is_loaded() const { return program_ != nullptr; }
+  // Returns the program, or null before it is loaded. It may be used by other modules after this one is destroyed.
   std::shared_ptr<Program> program() const { return program_; }
 
   runtime::Result<size_t> num_methods();
@@ -177,7 +178,7 @@ class Module {
   std::string file_path_;
   std::vector<std::string> data_files_;
   LoadMode load_mode_ = LoadMode::File;
-  std::unique_ptr<runtime::DataLoader> data_loader_;
+  std::shared_ptr<runtime::DataLoader> data_loader_;
   std::vector<std::unique_ptr<runtime::DataLoader>> data_map_loaders_;
   std::vector<std::unique_ptr<NamedDataMap>> named_data_maps_;
   std::unique_ptr<NamedDataMap> merged_data_map_;
