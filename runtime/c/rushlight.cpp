@@ -45,6 +45,14 @@ static_assert(RUSHLIGHT_DELEGATE_INVALID_HANDLE == static_cast<int>(Error::Deleg
 static_assert(RUSHLIGHT_UINT64 == static_cast<int>(rushlight::ScalarType::UInt64));
 static_assert(RUSHLIGHT_DYNAMIC_UNBOUND == static_cast<int>(rushlight::ShapeDynamism::DYNAMIC_UNBOUND));
 
+bool is_dtype(int32_t dtype) { return dtype >= 0 && dtype < rushlight::kScalarTypeCount; }
+
+// Returns whether the sizes are not negative and the bytes of their elements can be counted.
+bool are_sizes(rushlight::Span<const rushlight::SizesType> sizes, size_t element) {
+  const int64_t numel = rushlight::checked_numel(sizes);
+  return numel >= 0 && static_cast<uint64_t>(numel) <= PTRDIFF_MAX / std::max<size_t>(element, 1);
+}
+
 rushlight_status status_of(Error error) { return static_cast<rushlight_status>(error); }
 
 // Returns InvalidArgument from a function of the API if a pointer is null.
@@ -187,19 +195,19 @@ class ConvertedInput {
                "input %zu has the rank %d; it must be from 0 to %d", index, static_cast<int>(from.rank),
                rushlight::kMaxDim);
     const auto dtype = static_cast<rushlight::ScalarType>(from.dtype);
-    const bool known = from.dtype >= 0 && from.dtype < rushlight::kScalarTypeCount;
-    RL_REQUIRE(known, InvalidArgument, "input %zu has the unknown dtype %d", index, static_cast<int>(from.dtype));
+    RL_REQUIRE(is_dtype(from.dtype), InvalidArgument, "input %zu has the unknown dtype %d", index,
+               static_cast<int>(from.dtype));
     const auto rank = static_cast<size_t>(from.rank);
     std::copy_n(from.sizes, rank, sizes_);
-    const int64_t numel = rushlight::checked_numel({sizes_, rank});
-    RL_REQUIRE(numel >= 0, InvalidArgument, "the sizes of input %zu are negative or too large", index);
+    RL_REQUIRE(are_sizes({sizes_, rank}, rushlight::element_size(dtype)), InvalidArgument,
+               "the sizes of input %zu are negative or too large", index);
     RL_TRY(read_dim_order(from, index));
     rushlight::strides_from_dim_order({sizes_, rank}, dim_order_, strides_);
     tensor_.data = from.data;
     tensor_.sizes = sizes_;
     tensor_.strides = strides_;
     tensor_.dim_order = dim_order_;
-    tensor_.numel = numel;
+    tensor_.numel = rushlight::checked_numel({sizes_, rank});
     tensor_.capacity = from.nbytes;
     tensor_.dtype = dtype;
     tensor_.dim = static_cast<uint8_t>(rank);
@@ -342,7 +350,7 @@ const char* rushlight_status_name(rushlight_status status) { return rushlight::t
 const char* rushlight_last_error(void) { return rushlight::last_error_message(); }
 
 size_t rushlight_dtype_size(rushlight_dtype dtype) {
-  return rushlight::element_size(static_cast<rushlight::ScalarType>(dtype));
+  return is_dtype(dtype) ? rushlight::element_size(static_cast<rushlight::ScalarType>(dtype)) : 0;
 }
 
 rushlight_status rushlight_set_platform(const rushlight_platform* platform) {
@@ -474,8 +482,7 @@ rushlight_status rushlight_tensor(rushlight_value* value, rushlight_dtype dtype,
   }
   if (rank > 0) REQUIRE_POINTER(sizes);
   const size_t element = rushlight_dtype_size(dtype);
-  const int64_t numel = rushlight::checked_numel({sizes, rank});
-  if (element == 0 || numel < 0) {
+  if (element == 0 || !are_sizes({sizes, rank}, element)) {
     return status_of(rushlight::fail(Error::InvalidArgument,
                                      element ? "the sizes are negative or too large" : "the dtype is unknown"));
   }
@@ -485,7 +492,7 @@ rushlight_status rushlight_tensor(rushlight_value* value, rushlight_dtype dtype,
   value->rank = static_cast<int32_t>(rank);
   if (rank > 0) std::copy_n(sizes, rank, value->sizes);
   value->data = data;
-  value->nbytes = static_cast<size_t>(numel) * element;
+  value->nbytes = static_cast<size_t>(rushlight::checked_numel({sizes, rank})) * element;
   return RUSHLIGHT_OK;
 }
 
@@ -503,7 +510,7 @@ rushlight_status rushlight_method_set_input(rushlight_method* method, size_t ind
 
 rushlight_status rushlight_method_execute(rushlight_method* method) {
   REQUIRE_POINTER(method);
-  return status_of(method->loaded->method().execute());
+  return status_of(method->loaded->run({}));
 }
 
 void rushlight_method_cancel(rushlight_method* method) {
@@ -534,7 +541,8 @@ rushlight_status rushlight_method_run(rushlight_method* method, const rushlight_
       if (error != Error::Ok) return status_of(error);
       values.push_back(given[i].value());
     }
-    return status_of(method->loaded->run({values.data(), count}));
+    const Error error = method->loaded->set_inputs({values.data(), count});
+    return error == Error::Ok ? rushlight_method_execute(method) : status_of(error);
   }
   for (size_t i = 0; i < count; ++i) {
     const rushlight_status status = rushlight_method_set_input(method, i, &inputs[i]);

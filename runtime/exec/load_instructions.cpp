@@ -69,9 +69,9 @@ Error MethodLoader::find_operators() {
     ++num_missing;
   }
   RL_REQUIRE(num_missing == 0, OperatorMissing,
-             "method '%.40s' calls %zu operators that have no kernel here: %s (load a library with "
+             "method '%.40s' calls %zu operator%s that %s no kernel here: %s (load a library with "
              "these kernels, or pass a kernel table that contains them)",
-             method_name(), num_missing, missing.text());
+             method_name(), num_missing, plural(num_missing), num_missing == 1 ? "has" : "have", missing.text());
   return Error::Ok;
 }
 

@@ -114,9 +114,11 @@ Error Module::load(const Program::Verification verification) {
     if (!data_loader_) {
       RL_ASSIGN(data_loader_, open(file_path_, load_mode_));
     }
-    RL_ASSIGN(Program program, Program::load(data_loader_.get(), verification));
+    Result<Program> program = Program::load(data_loader_.get(), verification);
+    if (!program.ok() && !file_path_.empty()) ET_LOG(Error, "the program %s cannot be loaded", file_path_.c_str());
+    if (!program.ok()) return program.error();
     // The program may outlive this module, and then still uses the loader.
-    program_ = std::shared_ptr<Program>(new Program(std::move(program)),
+    program_ = std::shared_ptr<Program>(new Program(std::move(*program)),
                                         [loader = data_loader_](const Program* loaded) { delete loaded; });
   }
   return named_data_maps_.empty() ? load_data_maps() : Error::Ok;

@@ -248,7 +248,7 @@ RUSHLIGHT_API rushlight_status rushlight_tensor(rushlight_value* value, rushligh
  * rushlight_method_execute() returns. */
 RUSHLIGHT_API rushlight_status rushlight_method_set_input(rushlight_method* method, size_t index,
                                                           const rushlight_value* value);
-/* Executes the method with the inputs that were set. */
+/* Executes the method with the inputs that were set. Returns RUSHLIGHT_INVALID_ARGUMENT if an input was never set. */
 RUSHLIGHT_API rushlight_status rushlight_method_execute(rushlight_method* method);
 /* Stops a call of rushlight_method_execute() that runs on another thread, before its next instruction. The call then
  * returns RUSHLIGHT_CANCELLED. A call that has not started yet is not affected. Any thread, and a signal handler,

@@ -212,9 +212,12 @@ Error LoadedMethod::run(Span<const EValue> inputs) {
 
 Error LoadedMethod::set_inputs_and_execute(Span<const EValue> inputs) {
   RL_TRY(set_inputs(inputs));
-  RL_REQUIRE(std::all_of(inputs_.begin(), inputs_.end(), [](const Input& input) { return input.is_set; }),
-             InvalidArgument, "method '%.80s' has %zu input%s, but %zu %s given", method_->meta().name().data(),
-             inputs_.size(), plural(inputs_.size()), inputs.size(), inputs.size() == 1 ? "is" : "are");
+  size_t unset = 0;
+  while (unset < inputs_.size() && inputs_[unset].is_set) ++unset;
+  RL_REQUIRE(unset == inputs_.size(), InvalidArgument,
+             "method '%.80s' has %zu input%s, but %zu %s given: input %zu has not been set",
+             method_->meta().name().data(), inputs_.size(), plural(inputs_.size()), inputs.size(),
+             inputs.size() == 1 ? "is" : "are", unset);
   return method_->execute();
 }
 

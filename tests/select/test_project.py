@@ -100,7 +100,7 @@ def test_kernels_that_are_absent_are_named_at_load(int8_project: Path, tmp_path:
         code, text = selective.run(selective.build(int8_project, "runner"))
     assert code == 1
     assert (
-        "OperatorMissing: method 'forward' calls 1 operators that have no kernel here: aten::_softmax.out"
+        "OperatorMissing: method 'forward' calls 1 operator that has no kernel here: aten::_softmax.out"
         in text
     )
 

@@ -239,6 +239,24 @@ TEST(CApi, RefusesWrongInputs) {
   EXPECT_EQ(rushlight_method_reset_state(nullptr), RUSHLIGHT_INVALID_ARGUMENT);
   const int32_t large[] = {1 << 30, 1 << 30, 1 << 30};
   EXPECT_EQ(rushlight_tensor(&output, RUSHLIGHT_FLOAT32, 3, large, nullptr), RUSHLIGHT_INVALID_ARGUMENT);
+  EXPECT_EQ(rushlight_tensor(&output, RUSHLIGHT_FLOAT32, 2, large, nullptr), RUSHLIGHT_OK);
+  const int32_t bytes_overflow[] = {1 << 30, 1 << 30, 2};
+  EXPECT_EQ(rushlight_tensor(&output, RUSHLIGHT_FLOAT64, 3, bytes_overflow, nullptr), RUSHLIGHT_INVALID_ARGUMENT);
+  EXPECT_EQ(rushlight_dtype_size(static_cast<rushlight_dtype>(256 + RUSHLIGHT_FLOAT32)), 0u);
+  EXPECT_EQ(rushlight_tensor(&output, static_cast<rushlight_dtype>(256 + RUSHLIGHT_FLOAT32), 2, large, nullptr),
+            RUSHLIGHT_INVALID_ARGUMENT);
+}
+
+TEST(CApi, ExecutesOnlyWithAllInputs) {
+  Loaded loaded(sums(1));
+  std::vector<float> x = {1, 2, 3};
+  const rushlight_value input = matrix(x, 1);
+  ASSERT_EQ(rushlight_method_set_input(loaded.method, 0, &input), RUSHLIGHT_OK);
+  EXPECT_EQ(rushlight_method_execute(loaded.method), RUSHLIGHT_INVALID_ARGUMENT);
+  EXPECT_NE(std::strstr(rushlight_last_error(), "input 1 has not been set"), nullptr) << rushlight_last_error();
+  ASSERT_EQ(rushlight_method_set_input(loaded.method, 1, &input), RUSHLIGHT_OK);
+  EXPECT_EQ(rushlight_method_execute(loaded.method), RUSHLIGHT_OK) << rushlight_last_error();
+  EXPECT_EQ(rushlight_method_execute(loaded.method), RUSHLIGHT_OK) << rushlight_last_error();
 }
 
 TEST(CApi, NullArgumentsAreErrors) {
