@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 import torch
 
+from rushlight.compiler.config import ExecutorchBackendConfig
+from rushlight.exir import to_edge
 from rushlight.ir import meta
 from rushlight.memory.algorithms import (
     MemoryAlgoResult,
@@ -204,3 +206,14 @@ def test_specs_within_others_follow_their_base() -> None:
     places = result.spec_dict
     assert places[part].mem_offset == places[base].mem_offset + 64
     assert result.bufsizes == [0, 512]
+
+
+def test_errors_name_the_node_that_writes_a_buffer() -> None:
+    class Net(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(x @ x)
+
+    planner = MemoryPlanningPass(lambda problem: Plan({buffer.id: 0 for buffer in problem.buffers}))
+    edge = to_edge(torch.export.export(Net(), (torch.ones(4, 4),)))
+    with pytest.raises(PlanError, match=r"buffer 1 \(aten_mm_default\) .* and buffer 0 \(x\)"):
+        edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=planner))
