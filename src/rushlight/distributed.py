@@ -229,14 +229,15 @@ def quantize(
     """
     import torch
 
-    from rushlight.ir.program import dynamic_shapes_of
+    from rushlight.ir.program import dynamic_shapes_of, keep_ranges
     from rushlight.quantize import convert_pt2e
 
     prepared = _calibrated(dataset, program, quantizer, inputs, workers, batch_size)
     example = program.example_inputs
     assert example is not None
     shapes = dynamic_shapes_of(program)
-    return torch.export.export(convert_pt2e(prepared), example[0], dynamic_shapes=shapes, strict=False)
+    made = torch.export.export(convert_pt2e(prepared), example[0], dynamic_shapes=shapes, strict=False)
+    return keep_ranges(made, program)
 
 
 def sensitivity(

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+import rushlight
 from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 from rushlight.quantize import (
@@ -239,6 +240,19 @@ def test_dynamic_sizes_of_a_program_are_kept(config: Any) -> None:
     assert snr(program.module(), quantized, longer) > 20
     with pytest.raises(AssertionError, match="17|16"):
         quantized.module()({"a": torch.randn(17, 4), "b": torch.randn(34, 4)}, 2.0)
+
+
+@pytest.mark.parametrize("least", [0, 1])
+def test_lower_bounds_of_0_and_1_are_kept(least: int) -> None:
+    """torch.export traces dynamic dims as 2 or more, and lowers the bounds of named dims afterwards."""
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
+    shapes = ({0: torch.export.Dim("batch", min=least, max=8), 1: torch.export.Dim("rows", min=3, max=9)},)
+    program = torch.export.export(model, (torch.randn(3, 5, 4),), dynamic_shapes=shapes)
+    quantized = quantize(program, None, CpuQuantizer().set_global(dynamic_int8()))
+    assert [(r.lower, r.upper) for r in quantized.range_constraints.values()] == [(least, 8), (3, 9)]
+    x = torch.randn(least, 5, 4)
+    result = rushlight.load(rushlight.compile(quantized))(x)
+    torch.testing.assert_close(result, model(x), atol=0.05, rtol=0)
 
 
 def test_what_is_no_quantizer_or_configuration_is_refused() -> None:

@@ -52,6 +52,41 @@ def dynamic_shapes_of(program: ExportedProgram) -> DynamicShapes:
     return shapes
 
 
+def keep_ranges(program: ExportedProgram, old: ExportedProgram) -> ExportedProgram:
+    """Sets the lower bounds of the dynamic dims of a program to those of its old form.
+
+    torch traces every dynamic dim as 2 or more. It gives a dim the bound 0 or 1 only afterwards, and only if
+    `dynamic_shapes` has a name for the dim.
+
+    Args:
+        program: the result of an export with `dynamic_shapes_of(old)`. Its range constraints are changed.
+        old: the program of which `program` is another form.
+
+    Returns:
+        `program`.
+    """
+    ranges = program.range_constraints
+    for new_size, size in zip(_input_sizes(program), _input_sizes(old), strict=False):
+        range_of, limits = ranges.get(new_size), old.range_constraints.get(size)
+        if range_of is not None and limits is not None and limits.lower < range_of.lower == 2:
+            ranges[new_size] = ValueRanges(limits.lower, range_of.upper)
+    return program
+
+
+def _input_sizes(program: ExportedProgram) -> list[sympy.Expr]:
+    """Returns the sizes of the input tensors and the values of the input numbers."""
+    names = {
+        spec.arg.name for spec in program.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT
+    }
+    values = [
+        meta.find_val(node) for node in program.graph.find_nodes(op="placeholder") if node.name in names
+    ]
+    sizes = [
+        size for value in values for size in (value.shape if isinstance(value, torch.Tensor) else [value])
+    ]
+    return [sym.expression_of(size) for size in sizes if isinstance(size, (int, torch.SymInt))]
+
+
 def _dynamic_dims(value: object) -> Any:
     """The bounds of the dynamic dims of a tensor by dim, or of a dynamic int; None for other inputs."""
     if isinstance(value, torch.SymInt):

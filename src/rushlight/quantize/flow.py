@@ -22,7 +22,7 @@ from torchao.quantization.pt2e import (
 from torchao.quantization.pt2e.quantizer import Quantizer
 
 from rushlight.ir import meta
-from rushlight.ir.program import DynamicShapes, dynamic_shapes_of
+from rushlight.ir.program import DynamicShapes, dynamic_shapes_of, keep_ranges
 from rushlight.ir.progress import counted, working
 from rushlight.quantize.errors import QuantizationError
 from rushlight.quantize.inputs import Inputs, as_arguments, check_arguments
@@ -217,7 +217,8 @@ def quantize(
     example = program.example_inputs[0] if example_inputs is None else as_arguments(example_inputs)
     shapes = dynamic_shapes_of(program) if dynamic_shapes is None else dynamic_shapes
     converted = quantized_module(program, quantizer, data)
-    return torch.export.export(converted, example, dynamic_shapes=shapes, strict=False)
+    made = torch.export.export(converted, example, dynamic_shapes=shapes, strict=False)
+    return keep_ranges(made, program)
 
 
 def quantized_module(
