@@ -29,6 +29,7 @@ from rushlight.ir.program import copy_program
 from rushlight.ir.shared_state import shared_state
 from rushlight.ir.verifier import ATEN, EDGE, stands_for_executorch, verify
 from rushlight.passes.base import AnyPass, graph_modules
+from rushlight.passes.merge_aliased_buffers import merge_aliased_buffers
 from rushlight.passes.pass_manager import ExportedProgramPassManager
 from rushlight.passes.transform import transform_program
 
@@ -67,7 +68,7 @@ def to_edge(
     methods = as_programs(programs)
     fingerprints = {name: fingerprint(program) for name, program in methods.items()}
     edge_programs: dict[str, ExportedProgram] = {}
-    for name, program in methods.items():
+    for name, program in merge_aliased_buffers(methods).items():
         core = plain_to_core(exported_to_plain(program, {}), config).program
         if config._check_ir_validity:
             verify(core.graph_module, ATEN, config.options())
@@ -112,11 +113,12 @@ def to_edge_transform_and_lower(
     config = compile_config or EdgeCompileConfig()
     methods = as_programs(programs)
     fingerprints = {name: fingerprint(program) for name, program in methods.items()}
-    shared = shared_state(methods)
+    merged = merge_aliased_buffers(methods)
+    shared = shared_state(merged)
     partitioners = _by_method(partitioner, methods)
     cores = {
         name: plain_to_core(exported_to_plain(program, shared[name]), config, partitioners[name])
-        for name, program in methods.items()
+        for name, program in merged.items()
     }
 
     def lower() -> EdgeProgramManager:

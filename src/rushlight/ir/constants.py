@@ -49,7 +49,7 @@ def stored_tensor(program: ExportedProgram, spec: InputSpec) -> torch.Tensor | N
 def constant_inputs(program: ExportedProgram) -> dict[str, torch.Tensor]:
     """Returns the tensors of all constant placeholders, by placeholder name. No method writes them."""
     changed = changed_targets(program.graph_signature)
-    others = _written_in_place(program.graph) | shared_placeholders(program).keys()
+    others = written_in_place(program.graph) | shared_placeholders(program).keys()
     found = {}
     for spec in program.graph_signature.input_specs:
         tensor = stored_tensor(program, spec)
@@ -58,8 +58,8 @@ def constant_inputs(program: ExportedProgram) -> dict[str, torch.Tensor]:
     return found
 
 
-def _written_in_place(graph: Graph) -> set[str]:
-    """Returns the placeholders that operators write in place, directly or through a view."""
+def written_in_place(graph: Graph) -> set[str]:
+    """Returns the names of the placeholders that operators write in place, directly or through a view."""
     origins: dict[Node, frozenset[str]] = {}
     written: set[str] = set()
     for node in graph.nodes:
