@@ -10,6 +10,7 @@ from torch.export import ExportedProgram, export
 
 from rushlight.exir import ExecutorchBackendConfig, to_edge
 from rushlight.memory.planning_pass import MemoryPlanningPass
+from rushlight.memory.problem import PlanError
 from rushlight.runtime import Program, Runtime
 
 
@@ -154,6 +155,69 @@ def test_shared_by_name_when_asked() -> None:
     a, b = program.load_method("a"), program.load_method("b")
     results = [m.execute([torch.tensor([v])])[0].item() for m, v in ((a, 1.0), (b, 2.0), (a, 4.0))]
     assert results == [1, 3, 7]
+
+
+class Rows(torch.nn.Module):
+    """Reads or writes a part of `total`, which is another tensor with the same storage."""
+
+    part: torch.Tensor
+
+    def __init__(self, memory: Memory, write: bool) -> None:
+        super().__init__()
+        self.register_buffer("part", memory.total[1:])
+        self.write = write
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.write:
+            self.part.add_(x[:1])
+        return self.part * 1
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_parts_of_one_tensor_are_one_state(by_name: bool) -> None:
+    memory = Memory()
+    x = (torch.zeros(2),)
+    methods = {
+        "write": export(Write(memory), x),
+        "read_part": export(Rows(memory, False), x),
+        "write_part": export(Rows(memory, True), x),
+        "read": export(ReadView(memory), x),
+    }
+    program = load(methods, memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=by_name))
+    assert call(program, "read_part", 0, 0) == [2]
+    call(program, "write", 1, 1)
+    assert call(program, "read_part", 0, 0) == [3]
+    assert call(program, "write_part", 4, 0) == [7]
+    assert call(program, "read", 0, 0) == [4, 14]
+
+
+def test_a_method_that_only_reads_state_shared_by_name() -> None:
+    """A view of the buffer is not computed ahead of time."""
+    memory, other, x = Memory(), Memory(), (torch.zeros(2),)
+    methods = {"write": export(Write(memory), x), "read": export(ReadView(other), x)}
+    methods["read"]._state_dict = {"memory.total": other.total}
+    methods["read"].graph_signature.input_specs[0].target = "memory.total"
+    program = load(methods, memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=True))
+    call(program, "write", 3, 3)
+    assert call(program, "read", 0, 0) == [8, 10]
+
+
+def test_different_buffers_of_one_name_cannot_be_shared() -> None:
+    class Cache(torch.nn.Module):
+        cache: torch.Tensor
+
+        def __init__(self, size: int) -> None:
+            super().__init__()
+            self.register_buffer("cache", torch.zeros(size))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.cache.add_(x)
+            return self.cache * 1
+
+    methods = {f"m{size}": export(Cache(size), (torch.ones(1),)) for size in (8, 64)}
+    with pytest.raises(PlanError, match=r"cache, because it is float32\[64\] and float32\[8\]"):
+        load(methods, memory_planning_pass=MemoryPlanningPass(share_mutable_buffers=True))
+    assert len(load(methods).method_names) == 2
 
 
 @pytest.mark.parametrize("sizes", [1, 3])

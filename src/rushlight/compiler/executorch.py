@@ -52,7 +52,8 @@ def lower_programs(
     """
     config.check()
     fingerprints = {name: fingerprint(program) for name, program in programs.items()}
-    shared = shared_state(programs) if _can_share(config) else {}
+    by_name = bool(getattr(config.memory_planning_pass, "share_mutable_buffers", False))
+    shared = shared_state(programs, by_name) if _can_share(config) or by_name else {}
     planned: dict[str, ExportedProgram] = {
         name: edge_to_planned(program, config, name, dim_order, shared.get(name, {}))
         for name, program in programs.items()

@@ -41,7 +41,6 @@ def shares_state(planner: Any) -> bool:
         type(planner) is MemoryPlanningPass
         and planner.memory_planning_algo is None
         and planner.alloc_mutable_buffers
-        and not planner.share_mutable_buffers
     )
 
 

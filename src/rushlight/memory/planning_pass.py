@@ -189,6 +189,12 @@ class MemoryPlanningPass(PassBase):
         for name, specs in shared.buffers.items():
             if name not in shared.mutated:
                 continue
+            kinds = sorted({f"{str(spec.dtype)[6:]}{list(spec.shape)}" for spec in specs})
+            if len(kinds) > 1:
+                raise PlanError(
+                    f"methods cannot share the mutable buffer {name}, because it is {' and '.join(kinds)}; "
+                    "give different buffers different names"
+                )
             for spec in specs:
                 for member, offset in shared.members(spec):
                     member.const = False
@@ -313,7 +319,8 @@ class MemoryPlanningPass(PassBase):
         for node in graph_module.graph.nodes:
             if node.op == "placeholder" and node.name in buffers:
                 name = buffers[node.name]
-                state = name if self.share_mutable_buffers else shared_state.get(name) or (method, name)
+                alone = name if self.share_mutable_buffers else (method, name)
+                state = shared_state.get(name) or alone
                 self._shared.buffers.setdefault(state, []).extend(meta.tensor_specs(node))
                 if name in mutated:
                     self._shared.mutated.add(state)
