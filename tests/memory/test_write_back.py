@@ -15,6 +15,7 @@ from rushlight.memory.write_back import WriteBackMutationsPass, write_back
 from rushlight.passes.runner import run_passes
 from rushlight.passes.spec_prop import SpecPropPass
 from rushlight.passes.to_out_var import ToOutVarPass
+from rushlight.runtime import Runtime
 
 aten = torch.ops.aten
 SHAPE = [16, 16]
@@ -222,3 +223,26 @@ def test_an_operator_that_wrote_the_buffer_itself_is_not_copied(builder: Any, si
     meta.set_val(written, meta.get_val(state))
     graph = g.output(written)
     assert not write_back(graph, signature(graph, buffers=["state"]))
+
+
+@pytest.mark.parametrize("write_input", [False, True])
+def test_a_buffer_and_an_input_of_the_same_name(write_input: bool) -> None:
+    class Counter(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("count", torch.tensor(5))
+            self.count: torch.Tensor
+
+        def forward(self, count: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            old = count * 1
+            self.count.add_(count)
+            if write_input:
+                count.mul_(2)
+            return self.count * 1, count, old
+
+    program = to_edge(torch.export.export(Counter(), (torch.tensor(1),))).to_executorch()
+    method = Runtime.get().load_program(program.buffer).load_method("forward")
+    factor = 2 if write_input else 1
+    for count, total in ((1, 6), (3, 9), (0, 9)):
+        got = [result.item() for result in method.execute([torch.tensor(count)])]
+        assert got == [total, factor * count, count]

@@ -36,6 +36,21 @@ def changed_targets(signature: ExportGraphSignature) -> set[str]:
     return {str(spec.target) for spec in signature.output_specs if spec.kind in _CHANGES}
 
 
+def updated_inputs(signature: ExportGraphSignature) -> dict[int, str]:
+    """Returns the name of the placeholder that each output updates, by output index.
+
+    Outputs of the user have no entry. A buffer and an input of the user may have the same name.
+    """
+    stored = {spec.target: spec.arg.name for spec in signature.input_specs if spec.kind in _STORED}
+    found = {}
+    for index, spec in enumerate(signature.output_specs):
+        if spec.kind is OutputKind.USER_INPUT_MUTATION:
+            found[index] = str(spec.target)
+        elif spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION):
+            found[index] = stored[spec.target]
+    return found
+
+
 def stored_tensor(program: ExportedProgram, spec: InputSpec) -> torch.Tensor | None:
     """Returns the tensor of an input spec; None for an input of the user."""
     if spec.kind not in _STORED or spec.target is None:

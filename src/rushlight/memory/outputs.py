@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import torch
-from torch.export.graph_signature import ExportGraphSignature, InputKind, OutputKind
+from torch.export.graph_signature import ExportGraphSignature, OutputKind
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
 from rushlight.ir import memory_ops, meta
+from rushlight.ir.constants import updated_inputs
 from rushlight.ir.control_flow import COND
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.out_variants import returns_first_argument
@@ -43,7 +44,7 @@ def separate_outputs(
     output = graph_module.graph.output_node()
     leaves, tree = pytree.tree_flatten(output.args)
     owners = owners_of_mutations(graph_module, signature)
-    mutated = _mutated_alias_sets(graph_module, signature, aliases)
+    mutated = [aliases.alias_sets.of(spec) for owner in owners.values() for spec in meta.tensor_specs(owner)]
     written: list[AliasSet] = []
     chosen = _results_of_branches(graph_module, aliases) if copy_views else []
     copies = 0
@@ -70,16 +71,7 @@ def separate_outputs(
 def owners_of_mutations(graph_module: GraphModule, signature: ExportGraphSignature) -> dict[int, Node]:
     """Returns the placeholder that each output updates, by output index. User outputs have no entry."""
     placeholders = {node.name: node for node in graph_module.graph.find_nodes(op="placeholder")}
-    owners = {
-        spec.arg.name if spec.kind is InputKind.USER_INPUT else str(spec.target): placeholders[spec.arg.name]
-        for spec in signature.input_specs
-        if spec.arg.name in placeholders
-    }
-    return {
-        index: owners[str(spec.target)]
-        for index, spec in enumerate(signature.output_specs)
-        if spec.kind in MUTATIONS
-    }
+    return {index: placeholders[name] for index, name in updated_inputs(signature).items()}
 
 
 def place_of(node: Node) -> Node:
@@ -91,20 +83,6 @@ def place_of(node: Node) -> Node:
         target = node.args[0]
         assert isinstance(target, Node)
         node = target
-
-
-def _mutated_alias_sets(
-    graph_module: GraphModule, signature: ExportGraphSignature, aliases: Aliases
-) -> list[AliasSet]:
-    """Returns the alias sets of the buffers, parameters and inputs that the program writes."""
-    targets = {str(spec.target) for spec in signature.output_specs if spec.kind in MUTATIONS}
-    owners = {**signature.inputs_to_buffers, **signature.inputs_to_parameters}
-    names = {name for name, target in owners.items() if target in targets} | targets
-    found: list[AliasSet] = []
-    for node in graph_module.graph.nodes:
-        if node.op == "placeholder" and node.name in names:
-            found.extend(aliases.alias_sets.of(spec) for spec in meta.tensor_specs(node))
-    return found
 
 
 def _results_of_branches(graph_module: GraphModule, aliases: Aliases) -> list[AliasSet]:

@@ -14,6 +14,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.passes.infra.pass_base import PassBase, PassResult
 
 from rushlight.ir import memory_ops, meta
+from rushlight.ir.constants import changed_targets
 from rushlight.ir.spec import DEFAULT_ALIGNMENT, TensorSpec
 from rushlight.memory.algorithms import MemoryAlgoResult, name_of, write_result
 from rushlight.memory.alias_sets import AliasSet
@@ -314,7 +315,7 @@ class MemoryPlanningPass(PassBase):
             )
         method = len(self._shared.graphs)
         self._shared.graphs.append(graph_module)
-        mutated = set(signature.buffers_to_mutate.values())
+        mutated = changed_targets(signature)
         buffers = signature.inputs_to_buffers
         for node in graph_module.graph.nodes:
             if node.op == "placeholder" and node.name in buffers:

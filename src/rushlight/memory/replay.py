@@ -17,12 +17,12 @@ from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
 from rushlight.ir import memory_ops, meta
+from rushlight.ir.constants import updated_inputs
 from rushlight.ir.control_flow import COND, MAP, SCAN, WHILE_LOOP, is_control_flow
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.spec import TensorSpec
 from rushlight.memory.in_place import readings, reads_in_step, same_elements
 from rushlight.memory.op_arguments import argument, result_names, written_names
-from rushlight.memory.outputs import MUTATIONS
 from rushlight.memory.problem import PlanError
 from rushlight.memory.timeline import bodies_of
 
@@ -570,16 +570,9 @@ def _mutations(
     """Returns the placeholders that the program changes, and for each output the one that it updates."""
     if signature is None:
         return set(), []
-    targets = {**signature.inputs_to_buffers, **signature.inputs_to_parameters}
-    placeholders = {
-        str(targets.get(node.name, node.name)): node
-        for node in graph_module.graph.nodes
-        if node.op == "placeholder"
-    }
-    owners = [
-        placeholders.get(str(spec.target)) if spec.kind in MUTATIONS else None
-        for spec in signature.output_specs
-    ]
+    placeholders = {node.name: node for node in graph_module.graph.find_nodes(op="placeholder")}
+    names = updated_inputs(signature)
+    owners = [placeholders.get(names.get(index, "")) for index in range(len(signature.output_specs))]
     return {owner for owner in owners if owner is not None}, owners
 
 

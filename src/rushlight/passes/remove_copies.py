@@ -10,7 +10,7 @@ from torch.fx import Node
 from typing_extensions import override
 
 from rushlight.ir import dim_order_ops, meta
-from rushlight.ir.constants import changed_targets
+from rushlight.ir.constants import changed_targets, updated_inputs
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.facts import MethodProgram
 from rushlight.ir.program import rename_output
@@ -67,10 +67,9 @@ class RemoveCopiesPass(ProgramPass):
 def _written_inputs(program: ExportedProgram) -> set[Node]:
     """Returns the placeholders of buffers and inputs that the program writes."""
     signature = program.graph_signature
-    changed = changed_targets(signature) | set(signature.user_inputs_to_mutate.values())
-    names = {
-        spec.arg.name for spec in signature.input_specs if spec.target in changed or spec.arg.name in changed
-    }
+    changed = changed_targets(signature)
+    names = {spec.arg.name for spec in signature.input_specs if spec.target in changed}
+    names.update(updated_inputs(signature).values())
     return {node for node in program.graph.nodes if node.op == "placeholder" and node.name in names}
 
 
