@@ -295,7 +295,7 @@ Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> ar
     if (tracer) {
       entry = tracer->start_profiling(context.operator_event(step->node().debug_handle), name_of(step->node().kind));
     }
-    const Error error = is_filled(*step) ? fill(*step) : step->run(kernels);
+    const Error error = is_filled(*step) ? fill(*step) : run(*step, scratch_sizes_[i], kernels);
     if (error != Error::Ok) {
       const char* reason = last_error_message();
       char text[400];
@@ -308,6 +308,20 @@ Error Executor::execute(BackendExecutionContext& context, Span<EValue* const> ar
     if (context.temporary && context.temporary->used() > 0) context.temporary->reset();
   }
   return Error::Ok;
+}
+
+Error Executor::run(Step& step, size_t planned, KernelRuntimeContext& kernels) {
+  const size_t bytes = needs_temporary_ ? step.scratch_bytes(operands_) : 0;
+  if (bytes > planned) {
+    // A step may choose an algorithm for smaller shapes that needs more scratch memory than for the upper bounds.
+    void* const scratch = kernels.allocate_temporary(bytes, 64);
+    RL_REQUIRE(scratch != nullptr, MemoryAllocationFailed,
+               "no temporary memory of %zu bytes, which these shapes need for scratch; the upper bounds of the shapes "
+               "need only %zu",
+               bytes, planned);
+    RL_TRY(step.setup(operands_, scratch, threads_));
+  }
+  return step.run(kernels);
 }
 
 Error Executor::bind_inputs(Span<EValue* const> arguments) {
@@ -401,6 +415,7 @@ Error Executor::bind_outputs(Span<EValue* const> arguments) {
 }
 
 Error Executor::set_up(DelegateOperator* failed) {
+  needs_temporary_ = false;
   for (size_t i = 0; i < graph_->values.size(); ++i) {
     const uint32_t root = storage_.root_of(static_cast<uint32_t>(i));
     if (root != i) operands_[i].data = operands_[root].data;
@@ -408,10 +423,11 @@ Error Executor::set_up(DelegateOperator* failed) {
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (is_idle(*steps_[i]) || is_filled(*steps_[i])) continue;
     failed->number = steps_[i]->node().debug_handle;
-    RL_REQUIRE(steps_[i]->scratch_bytes(operands_) <= scratch_sizes_[i], NotSupported,
-               "a %s needs more scratch memory for these inputs than for the upper bounds of their shapes",
-               name_of(steps_[i]->node().kind));
-    RL_TRY(steps_[i]->setup(operands_, scratch_[i], threads_));
+    if (steps_[i]->scratch_bytes(operands_) > scratch_sizes_[i]) {
+      needs_temporary_ = true;
+    } else {
+      RL_TRY(steps_[i]->setup(operands_, scratch_[i], threads_));
+    }
   }
   *failed = {};
   is_changed_ = false;

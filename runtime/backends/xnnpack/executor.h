@@ -40,6 +40,8 @@ class Executor {
   Error update_shapes(DelegateOperator* failed);
   Error bind_outputs(Span<EValue* const> arguments);
   Error set_up(DelegateOperator* failed);
+  // Runs a step, which has `planned` bytes of scratch memory.
+  Error run(Step& step, size_t planned, KernelRuntimeContext& kernels);
   // Ends the event of a step in the trace, and records its scratch memory and its result. The metadata of the event are
   // the debug handles of the nodes that fuse() folded into the step, as little-endian uint32.
   void trace_end(const Step& step, const EventTracerEntry& entry, EventTracer& tracer,
@@ -61,6 +63,7 @@ class Executor {
   pthreadpool* threads_ = nullptr;
   bool is_changed_ = true;  // shapes or addresses have changed since the last set_up()
   bool has_new_shapes_ = false;
+  bool needs_temporary_ = false;  // a step needs more scratch memory than is planned
 };
 
 }  // namespace rushlight::xnnpack
