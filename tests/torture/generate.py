@@ -105,6 +105,8 @@ DYNAMIC = (
     "sequence network",
     "recurrent network",
     "control flow",
+    "state",
+    "int8",
 )
 
 
@@ -149,8 +151,8 @@ def _dims(rng: random.Random, kind: str) -> list[Dim]:
     dims = []
     for name in ("b", "t")[: rng.choice((1, 1, 2))]:
         low = rng.choice((0, 1, 1, 2))
-        if name == "t" and kind != "graph":
+        if (name == "t" and kind != "graph") or kind == "int8":
             low = max(low, 1)
-        high = rng.randint(4, 9)
+        high = rng.randint(4, 9) if rng.random() < 0.7 else rng.randint(16, 40)
         dims.append(Dim(name, low, high, rng.randint(2, high)))
     return dims

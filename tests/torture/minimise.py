@@ -74,6 +74,7 @@ def cleaned(case: Case) -> Case:
     statements = kept[::-1]
     used = needed | {n for s in all_statements(tuple(statements)) for n in _uses(s)}
     text = " ".join(s.template + " " + " ".join(s.operands) for s in all_statements(tuple(statements)))
+    text += " ".join(m.expression for m in case.members)
     members = tuple(m for m in case.members if re.search(rf"self\.{m.name}\b", text))
     arguments = case.arguments
     inputs = tuple(i for i in case.inputs if i.name in used)

@@ -145,12 +145,15 @@ class Scope:
         self.values.append(value)
         return value
 
-    def member(self, kind: str, expression: str) -> str:
-        """Adds a submodule, parameter or buffer, and returns its source `self.<name>`."""
-        member = Member(f"{kind[0]}{len(self.members)}", kind, expression)
+    def member(self, kind: str, expression: str, name: str = "") -> str:
+        """Adds a submodule, parameter or buffer, and returns its source `self.<name>`.
+
+        The expression may read earlier members.
+        """
+        member = Member(name or f"{kind[0]}{len(self.members)}", kind, expression)
         for module in self.modules:
             torch.manual_seed(len(self.members))
-            made = _evaluate(expression, {})
+            made = _evaluate(expression, {"self": module})
             if kind == "buffer":
                 module.register_buffer(member.name, made)
             else:
@@ -295,12 +298,12 @@ class Scope:
 
     def case(self, seed: int, index: int, kind: str, outputs: Tree, **more: Any) -> Case:
         calls: list[dict[str, int]] = copy.deepcopy(self.sets)
-        if more.get("state"):
+        if more.get("state") and not self.dims:
             calls = calls * 3
         if self.dims:
-            calls.append({d.name: self.rng.randint(d.low, d.high) for d in self.dims})
-        if not more.get("state"):
-            calls = [c for i, c in enumerate(calls) if c not in calls[:i]]
+            # The sizes grow and shrink from call to call.
+            calls += [{d.name: self.rng.randint(d.low, d.high) for d in self.dims} for _ in range(3)]
+            calls += calls[1:3]
         assert set(names(outputs)) <= {v.name for v in self.values}, outputs
         return Case(
             seed,
@@ -316,7 +319,7 @@ class Scope:
         )
 
 
-def _evaluate(expression: str, sizes: dict[str, int]) -> Any:
+def _evaluate(expression: str, sizes: dict[str, Any]) -> Any:
     return eval(expression, {"torch": torch, "nn": nn, "F": F, **sizes})  # noqa: S307
 
 

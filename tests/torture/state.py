@@ -6,8 +6,25 @@ from tests.torture.scope import Maker, Refused, Scope, Value
 
 
 def buffer(scope: Scope, expression: str) -> Value:
-    """Adds a buffer, and gives it a name in forward."""
-    return scope.add(scope.member("buffer", expression))
+    """Adds a buffer, and gives it a name in forward. Some buffers have the name of an input."""
+    free = [i.name for i in scope.inputs if all(m.name != i.name for m in scope.members)]
+    name = scope.rng.choice(free) if free and scope.chance(0.1) else ""
+    return scope.add(scope.member("buffer", expression, name))
+
+
+def view(scope: Scope) -> Value:
+    """A buffer that is a view of another buffer."""
+    buffers = [m for m in scope.members if m.kind == "buffer"]
+    if not buffers:
+        raise Refused("there is no buffer")
+    base = f"self.{scope.rng.choice(buffers).name}"
+    tensor = getattr(scope.modules[0], base.removeprefix("self."))
+    if tensor.dim() == 0 or tensor.numel() == 0:
+        return buffer(scope, base)
+    part = scope.rng.choice(("[1:]", "[:-1]", "[0]", "[-1:]", ".t()", ".view(-1)", "[..., 0]", "[::2]", ""))
+    if (part == ".t()" and tensor.dim() != 2) or (part == ".view(-1)" and not tensor.is_contiguous()):
+        raise Refused("no such view")
+    return buffer(scope, base + part)
 
 
 def counter(scope: Scope) -> Value:
@@ -103,6 +120,7 @@ OPERATORS: tuple[tuple[Maker, float], ...] = (
     (running_mean, 1.0),
     (cache, 1.0),
     (free, 0.7),
+    (view, 1.0),
     (swapped, 0.5),
     (replaced, 0.7),
 )
