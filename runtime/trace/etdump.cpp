@@ -46,7 +46,7 @@ namespace event {
 constexpr size_t kContent = 4, kPrevious = 8, kSize = 12;  // the link is not a field of the schema
 }  // namespace event
 namespace block {
-constexpr size_t kName = 4, kInput = 8, kAllocators = 12, kEvents = 16, kPrevious = 20, kSize = 24;
+constexpr size_t kName = 4, kInput = 8, kAllocators = 12, kEvents = 16, kMethod = 20, kPrevious = 24, kSize = 28;
 }  // namespace block
 namespace dump {
 constexpr size_t kBlocks = 4, kDropped = 8, kFingerprint = 16, kSize = 24;
@@ -79,7 +79,8 @@ constexpr uint16_t kOneReference[] = {6, kReferenceTable, kReference};
 constexpr uint16_t kEvents[][5] = {{6, event::kSize, event::kContent},
                                    {8, event::kSize, 0, event::kContent},
                                    {10, event::kSize, 0, 0, event::kContent}};
-constexpr uint16_t kBlock[] = {12, block::kSize, block::kName, block::kInput, block::kAllocators, block::kEvents};
+constexpr uint16_t kBlock[] = {14,           block::kSize, block::kName, block::kInput, block::kAllocators,
+                               block::kEvents, block::kMethod};
 constexpr uint16_t kDump[] = {12, dump::kSize, 0, dump::kBlocks, dump::kDropped, dump::kFingerprint};
 
 constexpr size_t kProfileEvent = 0, kAllocationEvent = 1, kDebugEvent = 2;
@@ -136,7 +137,7 @@ void ETDumpGen::set_debug_buffer(Span<uint8_t> buffer) {
 void ETDumpGen::reset() {
   used_ = 0;
   fixed_ = {};
-  block_name_ = last_event_ = last_block_ = 0;
+  block_name_ = block_method_ = last_event_ = last_block_ = 0;
   num_events_ = num_closed_ = num_blocks_ = 0;
   dropped_ = 0;
   debug_used_ = 0;
@@ -241,6 +242,7 @@ void ETDumpGen::create_event_block(std::string_view name) {
   last_event_ = 0;
   num_events_ = 0;
   block_input_ = bundled_input_index_;
+  block_method_ = 0;
   ++num_blocks_;
   const bool fits = used_ + tail_bytes(1, num_closed_ + 2) <= capacity_;
   block_name_ = fits ? add_text(name) : 0;
@@ -264,6 +266,7 @@ ETDumpGen::Place ETDumpGen::close_block() {
   put(table, block::kInput, block_input_);
   point(table, block::kAllocators, allocators);
   point(table, block::kEvents, events);
+  point(table, block::kMethod, block_method_ != 0 ? block_method_ : fixed_.empty_text);
   put(table, block::kPrevious, last_block_);
   return table;
 }
@@ -363,6 +366,7 @@ void ETDumpGen::log_profile(const EventId& id, std::string_view name, uint64_t s
                             Span<const uint8_t> metadata) {
   if (event_tracer_profiling_level() == EventTracerProfilingLevel::ProfileMethodOnly && id.instruction >= 0) return;
   if (!opens_block()) return;
+  if (id.kind == EventKind::Method || id.kind == EventKind::Load) block_method_ = add_text(name);
   char buffer[160];
   const Place text = add_text(name_of(id.kind, name, buffer));
   const bool is_inside = id.kind == EventKind::DelegateOperator;
@@ -532,6 +536,7 @@ void ETDumpGen::log_evalue(const EventId& id, std::string_view name, const EValu
       return;  // the format has no lists of this type
   }
   if (!opens_block()) return;
+  if (id.kind == EventKind::Method || id.kind == EventKind::Load) block_method_ = add_text(name);
   char buffer[160];
   const Place text = add_text(name_of(id.kind, name, buffer));
   const bool is_inside = id.kind == EventKind::DelegateOperator;

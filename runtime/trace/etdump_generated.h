@@ -142,7 +142,7 @@ struct Allocator : flatbuffer::Table {
   bool has_name() const { return field(4) != nullptr; }
 };
 
-// The events of loading, or of one execution.
+// The events of loading, or of one execution. The last field is Rushlight's own; other readers skip it.
 struct RunData : flatbuffer::Table {
   using Table::Table;
   std::string_view name() const { return string(4); }
@@ -152,6 +152,9 @@ struct RunData : flatbuffer::Table {
   bool has_allocators() const { return field(8) != nullptr; }
   flatbuffer::Vector<Event> events() const { return vector<Event>(10); }
   bool has_events() const { return field(10) != nullptr; }
+  // The name of the method; empty if it is not known.
+  std::string_view method() const { return string(12); }
+  bool has_method() const { return field(12) != nullptr; }
 };
 
 // The last two fields are Rushlight's own; other readers skip them.
@@ -237,6 +240,7 @@ inline constexpr flatbuffer::Field kRunData[] = {
   {"bundled_input_index", flatbuffer::Kind::Scalar, 4, false, 0},
   {"allocators", flatbuffer::Kind::Tables, 4, false, 13},
   {"events", flatbuffer::Kind::Tables, 4, false, 12},
+  {"method", flatbuffer::Kind::String, 4, false, 0},
 };
 inline constexpr flatbuffer::Field kETDump[] = {
   {"version", flatbuffer::Kind::Scalar, 4, false, 0},
@@ -260,7 +264,7 @@ inline constexpr flatbuffer::TableInfo kTables[] = {
   {"ProfileEvent", kProfileEvent, 8, nullptr, 0},
   {"Event", kEvent, 3, nullptr, 0},
   {"Allocator", kAllocator, 1, nullptr, 0},
-  {"RunData", kRunData, 4, nullptr, 0},
+  {"RunData", kRunData, 5, nullptr, 0},
   {"ETDump", kETDump, 4, nullptr, 0},
 };
 

@@ -162,6 +162,32 @@ def make():
     return torch.export.export(Net().eval(), inputs, dynamic_shapes=sizes), inputs
 """
 
+# The operators in bodies are executed never, once or several times.
+CONTROL_FLOW = """
+import torch
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
+        self.weight = torch.nn.Parameter(torch.randn(8, 8))
+
+    def forward(self, x, count):
+        first = torch.cond(x.sum() > 1e3, lambda x: self.first(x), lambda x: torch.sin(self.last(x)), (x,))
+        _, y = while_loop(lambda i, y: i.sum() < 4, lambda i, y: (i + 1, torch.tanh(y) + y), (count, first))
+        rows = y[None] + x[:, None]
+        state, rows = scan(lambda h, x: ((h := torch.tanh(h @ self.weight + x)), h * 2), y * 0, rows)
+        return state, rows.sum(0)
+
+
+def make():
+    torch.manual_seed(0)
+    return Net().eval(), (torch.randn(3, 8), torch.tensor([0]))
+"""
+
 
 def line(text: str) -> str:
     """Returns the location of a line of the model, such as "model.py:18"."""
@@ -218,8 +244,8 @@ def test_a_right_program(
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
     "model",
-    [RECURRENT, SHUFFLED, NORMED, QUANTIZED, ATTENTION],
-    ids=["recurrent", "shuffled", "normed", "quantized", "attention"],
+    [RECURRENT, SHUFFLED, NORMED, QUANTIZED, ATTENTION, CONTROL_FLOW],
+    ids=["recurrent", "shuffled", "normed", "quantized", "attention", "control flow"],
 )
 def test_values_that_are_easily_confused(
     backend: str, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -254,6 +280,30 @@ def test_a_wrong_weight(
     assert first is not None
     assert "aten.convolution.default" in first["operators"] and "second" in first["modules"]
     assert Path(first["lines"][0]).name == line("self.second(x)")
+
+
+def test_a_wrong_weight_in_a_loop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first iteration multiplies by zeros, so that the second one is the first with a wrong value."""
+    program = Compared(tmp_path, "none", CONTROL_FLOW)
+
+    def change(file: PTEFile) -> None:
+        found = [np.frombuffer(bytes(memoryview(item)), np.uint8) for item in file.constants]
+        sizes = [item.nbytes for item in found]
+        largest = [np.abs(item.view(np.float32)).max() if item.nbytes == 256 else 0.0 for item in found]
+        key = int(np.argmax(largest))
+        assert sizes.count(256) == 3  # the weights of the linear layers are smaller than 1
+        values = found[key].view(np.float32).copy()
+        values[np.abs(values).argmax()] *= -3
+        file.constants[key] = values.tobytes()
+
+    program.change(change)
+    first = program.first(capsys)
+    assert first is not None
+    assert first["operators"] == ["aten.mm.default"] and first["execution"] == 1
+    assert Path(first["lines"][0]).name == "model.py:17"
+    command = ["compare", str(program.path), "--module", f"{program.source}:make", *program.backend]
+    assert main(command) == DIFFERENT
+    assert "iteration 2 of a loop" in capsys.readouterr().out
 
 
 def _plant_in_cpu_plan(payload: bytes) -> bytes:

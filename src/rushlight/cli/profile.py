@@ -136,17 +136,17 @@ def costs(inspector: Inspector, by: str = "line") -> list[Cost]:
         by: "line", "module", "operator" or "step".
     """
     found: dict[str, Cost] = {}
-    for event in counted_events(inspector):
+    for event, share in counted_events(inspector):
         assert event.perf_data is not None
-        step = event.step_name or event.name
-        known = [(_name(operator, by, step), operator) for operator in event.operators]
+        step, time = event.step_name or event.name, event.perf_data.p50 * share
+        known = [(_name(operator, by, step), operator) for operator in event.computed]
         if by == "step" and not known:
-            found.setdefault(step, Cost(step)).time += event.perf_data.p50
+            found.setdefault(step, Cost(step)).time += time
             continue
         names = list(dict.fromkeys(name for name, _ in known)) or [""]
         for name in names:
             row = found.setdefault(name, Cost(name))
-            row.time += event.perf_data.p50 / len(names)
+            row.time += time / len(names)
             for own, operator in known:
                 if own == name:
                     row.code = operator.code if by == "line" else ""
@@ -163,15 +163,23 @@ def _name(operator: Any, by: str, step: str) -> str:
     return str(name or "")
 
 
-def counted_events(inspector: Inspector) -> list[Event]:
-    """Returns the events whose times add up to the time of a run: kernels, steps, delegates without steps."""
+def counted_events(inspector: Inspector) -> list[tuple[Event, float]]:
+    """Returns the events whose times add up to the time of a run: kernels, steps, delegates without steps.
+
+    Args:
+        inspector: the recorded events.
+
+    Returns:
+        Each event with the share of the runs that have it. If a method has control flow, its runs may have
+        different events, and the time of an event is multiplied by its share.
+    """
     chosen = []
     for block in inspector.event_blocks:
         stepped = {event.instruction for event in block.events if event.is_delegated_op}
         for event in block.events:
             is_whole = event.name == "DELEGATE_CALL" and event.instruction not in stepped
             if event.perf_data is not None and (is_whole or not event.is_framework):
-                chosen.append(event)
+                chosen.append((event, block.share))
     return chosen
 
 

@@ -13,10 +13,11 @@ from rushlight.ir import meta
 def _candidates_of(count: int) -> list[list[Node]]:
     """Returns the candidates of `count` recorded clamps."""
     _, found = record()
-    nodes = [node for node in found.edge_programs["forward"].graph.nodes if node.op == "call_function"]
+    graph = found.edge_programs["forward"].graph
+    nodes = [node for node in graph.nodes if node.op == "call_function"]
     handle = next(meta.get_debug_handle(node) for node in nodes if "clamp" in node.name)
     events = [Event("native_call_clamp.out", debug_handles=handle) for _ in range(count)]
-    return [candidates for _, candidates in Candidates(found, "forward", nodes).of_events(events)]
+    return [candidates for _, candidates in Candidates(found, "forward", nodes, graph).of_events(events)]
 
 
 def test_calls_of_both_clamps_have_their_own_node() -> None:

@@ -14,7 +14,7 @@ from rushlight.devtools.inspector.run_graph import run_graph
 def _matching() -> tuple[Matching, dict[str, Node]]:
     _, found = record()
     values = run_graph(found.edge_programs["forward"], [INPUT], {})
-    return Matching(values), {node.name: node for node in values}
+    return Matching({node: found[0] for node, found in values.items()}), {node.name: node for node in values}
 
 
 def test_the_closest_of_equal_operators_is_chosen() -> None:

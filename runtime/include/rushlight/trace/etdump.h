@@ -91,6 +91,7 @@ class ETDumpGen final : public EventTracer {
   Fixed fixed_{};
   bool is_usable_ = false;  // whether the parts in fixed_ fit into the buffer
   Place block_name_ = 0;    // of the open block, 0: no block is open
+  Place block_method_ = 0;  // the name of the loaded or executed method, 0: it is not known yet
   int32_t block_input_ = -1;
   Place last_event_ = 0;  // last event of the open block
   size_t num_events_ = 0;

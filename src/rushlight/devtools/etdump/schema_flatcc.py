@@ -208,12 +208,14 @@ class RunData:
         bundled_input_index: the test case of a bundled program that provided the inputs; -1 if there is none.
         allocators: the allocators whose allocations are recorded.
         events: the events in the order in which they ended.
+        method: the name of the method; None or empty if it is not known, as in ETDumps of ExecuTorch.
     """
 
     name: str
     bundled_input_index: int
     allocators: list[Allocator] | None
     events: list[Event] | None
+    method: str | None = None
 
 
 @dataclass

@@ -62,6 +62,7 @@ ETDUMP = Schema(
             Field("bundled_input_index", 1, Kind.SCALAR, "i", default=-1),
             Field("allocators", 2, Kind.TABLE, target="Allocator", is_vector=True),
             Field("events", 3, Kind.TABLE, target="Event", is_vector=True),
+            Field("method", 4, Kind.STRING),
         ),
         "ETDump": (
             Field("version", 0, Kind.SCALAR, "I"),

@@ -9,6 +9,7 @@ A pair needs three decisions, each in a file of its own:
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,7 +23,8 @@ from rushlight.devtools.inspector.candidates import Candidates
 from rushlight.devtools.inspector.counterparts import find_counterparts, is_like
 from rushlight.devtools.inspector.events import Event
 from rushlight.devtools.inspector.matching import Matching, Pair
-from rushlight.devtools.inspector.run_graph import Replaced, run_graph
+from rushlight.devtools.inspector.run_graph import Replaced, Values, run_graph
+from rushlight.ir.control_flow import is_control_flow
 
 EXPORTED, EDGE = "exported_program", "edge_dialect_exported_program"
 
@@ -40,7 +42,7 @@ class Reference:
             exported program, else EDGE.
 
     Attributes:
-        values: the reference value of each edge node.
+        values: the reference values of each edge node, one for each execution of the node.
 
     Raises:
         ValueError: the record has no such graph.
@@ -59,24 +61,41 @@ class Reference:
         self._program, self._exported, self._inputs = program, exported, list(inputs)
         self._counterparts = {} if exported is None else find_counterparts(program, exported)
         self.values = self._run({})
-        self._candidates = Candidates(record, method, self.values)
+        self._candidates = Candidates(record, method, self.values, program.graph)
 
-    def _run(self, replaced: Replaced) -> dict[Node, Any]:
-        """Returns the value of each edge node, or of its exported counterpart if it has one."""
+    def _run(self, replaced: Replaced) -> Values:
+        """Returns the values of each edge node, or of its exported counterpart if it has one."""
         values = run_graph(self._program, self._inputs, replaced)
         if self._exported is not None:
             replaced_exported = {
                 other: replaced[node] for node, other in self._counterparts.items() if node in replaced
             }
+            if replaced:
+                replaced_exported |= self._results_of_control_flow(values)
             exported = run_graph(self._exported, self._inputs, replaced_exported)
             # Names may be equal by chance. A node with another shape or dtype is not a counterpart.
             self._counterparts = {
                 node: other
                 for node, other in self._counterparts.items()
-                if is_like(exported.get(other), values[node])
+                if node in values and other in exported and is_like(exported[other][0], values[node][0])
             }
             values.update((node, exported[other]) for node, other in self._counterparts.items())
         return values
+
+    def _results_of_control_flow(self, values: Values) -> Replaced:
+        """Returns the results that replace those of control flow in the exported program.
+
+        Values of the runtime are only known for the operators in the bodies of the edge program.
+
+        Args:
+            values: the values of the edge program, computed from values of the runtime.
+        """
+        replaced: dict[Node, dict[tuple[int, int], torch.Tensor]] = {}
+        for node, other in self._counterparts.items():
+            source = node.args[0] if node.target is operator.getitem else None
+            if isinstance(source, Node) and is_control_flow(source) and node in values:
+                replaced[other] = {(0, 0): values[node][0]}
+        return replaced
 
     def isolated(self, pairs: Sequence[Pair]) -> list[Pair]:
         """Returns the pairs with new references, computed from values of the runtime.
@@ -87,18 +106,43 @@ class Reference:
         Args:
             pairs: the pairs of a run.
         """
-        replaced: dict[Node, dict[int, torch.Tensor]] = {}
+        replaced: dict[Node, dict[tuple[int, int], torch.Tensor]] = {}
         for pair in pairs:
             value = torch.empty_like(pair.reference).copy_(pair.runtime)
-            replaced.setdefault(pair.node, {})[pair.leaf] = value
+            replaced.setdefault(pair.node, {})[pair.execution, pair.leaf] = value
         values = self._run(replaced)
-        return [replace(pair, reference=pytree.tree_leaves(values[pair.node])[pair.leaf]) for pair in pairs]
+        return [
+            replace(pair, reference=pytree.tree_leaves(values[pair.node][pair.execution])[pair.leaf])
+            for pair in pairs
+            if pair.execution < len(values.get(pair.node, ()))
+        ]
 
-    def pairs(self, events: Sequence[Event]) -> Iterator[Pair]:
-        """Yields the pairs of the events of a run in order. Values without a reference have no pair."""
-        matching = Matching(self.values)
-        for event, nodes in self._candidates.of_events(events):
-            if event.name == "DELEGATE_CALL":
-                yield from matching.of_delegate_call(event, self._candidates.outputs_of(event))
-            else:
-                yield from matching.of_step(event, nodes)
+    def pairs(self, places: Sequence[Sequence[Event]]) -> Iterator[Pair]:
+        """Yields the pairs of a run in order. Values without a reference have no pair.
+
+        Args:
+            places: the events of the run that have values. The events of an instruction or of a step are one
+                item: one event, or several if a loop repeats the instruction or step, or if a backend
+                computes one operator in several steps. The last of these steps computes the value.
+        """
+        matchings: dict[int, Matching] = {}
+        by_last = {id(events[-1]): events for events in places}
+        for last, nodes in self._candidates.of_events([events[-1] for events in places]):
+            events = by_last[id(last)]
+            count = len(self.values[nodes[0]]) if nodes else 1
+            if len(events) % count:
+                continue  # the runtime executed the body of a loop more or less often than the model
+            for execution, event in enumerate(events[len(events) // count - 1 :: len(events) // count]):
+                if execution not in matchings:
+                    known = {
+                        node: found[execution]
+                        for node, found in self.values.items()
+                        if execution < len(found)
+                    }
+                    matchings[execution] = Matching(known, execution)
+                if event.name == "DELEGATE_CALL":
+                    yield from matchings[execution].of_delegate_call(
+                        event, self._candidates.outputs_of(event)
+                    )
+                else:
+                    yield from matchings[execution].of_step(event, nodes)

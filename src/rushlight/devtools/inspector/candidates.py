@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from torch.fx import Node
+from torch.fx import Graph, Node
 from torch.utils import _pytree as pytree
 
 from rushlight.delegate.lowered import get_lowered_submodules
@@ -36,12 +36,15 @@ class Candidates:
     Args:
         record: the ETRecord.
         method: the name of the method.
-        nodes: the calls of the graph that provides the reference values, in the order of the graph.
+        nodes: the calls that have reference values, in the order of execution.
+        graph: the graph of these calls; the other calls are in the bodies of its control flow.
     """
 
-    def __init__(self, record: ETRecord, method: str, nodes: Iterable[Node]) -> None:
+    def __init__(self, record: ETRecord, method: str, nodes: Iterable[Node], graph: Graph) -> None:
         self._order = {node: place for place, node in enumerate(nodes)}
-        self._by_name = {node.name: node for node in self._order}
+        self._graph = graph
+        # Nodes in the bodies of control flow may have the names of nodes outside.
+        self._by_name = {node.name: node for node in self._order if node.graph is graph}
         self._by_handle: dict[int, list[Node]] = {}
         for node in self._order:
             for handle in as_handles(meta.get_debug_handle(node)):
@@ -54,7 +57,9 @@ class Candidates:
         done: Counter[_Kernel] = Counter()
         for event in events:
             handles = as_handles(event.debug_handles)
-            nodes = self._locations.at_event(event, self._nodes(handles))
+            nodes = self._nodes(handles)
+            if all(node.graph is self._graph for node in nodes):
+                nodes = self._locations.at_event(event, nodes)
             nodes.sort(key=self._order.__getitem__, reverse=True)
             key = _kernel(event)
             if key is not None:

@@ -17,7 +17,7 @@ from rushlight.devtools.inspector.numerical_comparator import (
     NumericalComparatorBase,
     comparator_of,
 )
-from rushlight.devtools.inspector.operators import Operator, look_up, operators_of
+from rushlight.devtools.inspector.operators import Operator, look_up, operators_of, without_conversions
 from rushlight.ir.json_types import JsonObject
 from rushlight.ir.text_table import text_table
 
@@ -62,6 +62,18 @@ class Step:
             return ", ".join(names)
         return f"{names[0]} ... {getattr(self.pair.node.target, '__name__', names[-1])}"
 
+    @property
+    def _backend(self) -> str:
+        """The backend of the step. An output of a delegate call repeats the result of one of its steps."""
+        name = self.pair.event.delegate_backend_name or ""
+        return f"output of {name}" if self.pair.event.name == "DELEGATE_CALL" else name
+
+    @property
+    def _place(self) -> tuple[str, str]:
+        """The module and the source line of the last operator; empty texts if there is no operator."""
+        last = without_conversions(self.operators)[-1:]
+        return (last[0].module, last[0].line) if last else ("", "")
+
     def describe(self) -> str:
         """Describes the step by its operators, module and source line."""
         event = self.pair.event
@@ -71,11 +83,13 @@ class Step:
             place = f"{event.delegate_backend_name}, {place}"
             if event.is_delegated_op:
                 place += f", step {event.step_name or event.name}"
+        if self.pair.execution:
+            place += f", iteration {self.pair.execution + 1} of a loop"
         text = (
             f"{names} ({place}): the largest error is {self.error:.3g}, the largest value is {self.scale:.3g}"
         )
-        for found in dict.fromkeys((found.module, found.line, found.code) for found in self.operators):
-            module, line, code = found
+        computed = without_conversions(self.operators)
+        for module, line, code in dict.fromkeys((own.module, own.line, own.code) for own in computed):
             text += f"\n  {line or 'unknown line'}: {code}" + (f"  [module {module}]" if module else "")
         return text
 
@@ -85,6 +99,7 @@ class Step:
         return {
             "event": event.name,
             "instruction": event.instruction,
+            "execution": self.pair.execution,
             "backend": event.delegate_backend_name,
             "operators": [found.op for found in self.operators],
             "modules": list(dict.fromkeys(found.module for found in self.operators)),
@@ -118,12 +133,11 @@ class Comparison:
             [
                 "<<" if step is self.first else "*" if step.departs else "",
                 step._names,
-                step.pair.event.delegate_backend_name or "",
+                step._backend,
                 f"{step.error:.3g}",
                 f"{step.scale:.3g}",
                 f"{step.distance:.3g}",
-                step.operators[-1].module if step.operators else "",
-                step.operators[-1].line if step.operators else "",
+                *step._place,
             ]
             for step in self.steps
         ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rushlight.devtools.etdump.schema_flatcc import DebugEvent, ETDumpFlatCC, ProfileEvent, RunData
-from rushlight.devtools.inspector.operators import Operator
+from rushlight.devtools.inspector.operators import Operator, without_conversions
 from rushlight.devtools.inspector.perf import PerfData, TimeScale, elapsed, ratio
 from rushlight.devtools.inspector.values import inflate
 from rushlight.ir.json_types import JsonObject
@@ -93,14 +93,19 @@ class Event:
         return self.name in FRAMEWORK_EVENTS
 
     @property
+    def computed(self) -> Sequence[Operator]:
+        """The operators without conversions between float and quantized values, if there are others."""
+        return without_conversions(self.operators)
+
+    @property
     def module_paths(self) -> list[str]:
-        """The module paths of the operators, without duplicates."""
-        return list(dict.fromkeys(operator.module for operator in self.operators if operator.module))
+        """The module paths of the operators in `computed`, without duplicates."""
+        return list(dict.fromkeys(operator.module for operator in self.computed if operator.module))
 
     @property
     def lines(self) -> list[str]:
-        """The source lines of the model as "file:line", without duplicates."""
-        return list(dict.fromkeys(operator.line for operator in self.operators if operator.line))
+        """The source lines of the operators in `computed`, as "file:line", without duplicates."""
+        return list(dict.fromkeys(operator.line for operator in self.computed if operator.line))
 
     def asdict(self, _units: str = "") -> JsonObject:
         """Returns the fields by name, as columns of a table.
@@ -156,6 +161,8 @@ class EventBlock:
         run_output: the recorded outputs of the method.
         reference_output: the expected outputs from the ETRecord.
         runs: the number of runs.
+        method: the name of the method; "" if the ETDump does not say it, as in ETDumps of ExecuTorch.
+        share: the number of runs, divided by the runs of all blocks with the same name and method.
     """
 
     name: str
@@ -166,6 +173,8 @@ class EventBlock:
     run_output: list[Any] | None = None
     reference_output: list[Any] | None = None
     runs: int = 0
+    method: str = ""
+    share: float = 1.0
 
     def rows(self, include_units: bool = False) -> list[JsonObject]:
         """Returns one dict of columns for each event.
@@ -264,16 +273,21 @@ class _Run:
         """Returns the values that were recorded for an event.
 
         Delegate steps at the same place are distinguished by their order: Rushlight records the values of a
-        step directly after its time. In dumps with another order, steps and values are paired one by one if
-        their numbers are equal.
+        step directly after its time. In dumps with another order, and for instructions that a loop repeats,
+        each event has the same number of values, if this is possible.
         """
         values, owners = self.values.get(key.place, []), self.owners.get(key.place, [])
-        if key.number < 0:
-            return values
-        if None not in owners:
+        if key.number >= 0 and None not in owners:
             return [value for value, owner in zip(values, owners, strict=True) if owner == key]
-        steps = [other for other in self.times if other.place == key.place]
-        return [values[steps.index(key)]] if len(steps) == len(values) > 1 else values
+        events = [
+            other
+            for other in self.times
+            if other.place == key.place and (key.number >= 0 or other.name == key.name)
+        ]
+        if len(values) % len(events):
+            return values
+        count, first = len(values) // len(events), events.index(key)
+        return values[first * count :][:count]
 
 
 def _read(run: RunData) -> _Run:
@@ -327,11 +341,15 @@ def blocks_of(
     for run in dump.run_data:
         found = _read(run)
         if found.times or found.values or found.outputs:
-            signature = (run.name, run.bundled_input_index, tuple(found.times), tuple(found.values))
-            groups.setdefault(signature, []).append(found)
+            kind = (run.name, run.method or "", run.bundled_input_index)
+            groups.setdefault((*kind, tuple(found.times), tuple(found.values)), []).append(found)
+    counts: Counter[tuple[str, str]] = Counter()
+    for (name, method, *_), runs in groups.items():
+        counts[name, method] += len(runs)
     blocks = []
-    for (name, index, *_), runs in groups.items():
-        block = EventBlock(name, [], source, target, None if index in (None, -1) else index, runs=len(runs))
+    for (name, method, index, *_), runs in groups.items():
+        block = EventBlock(name, [], source, target, None if index in (None, -1) else index)
+        block.method, block.runs, block.share = method, len(runs), len(runs) / counts[name, method]
         block.events = _events(runs, ratio(source, target), buffer, parser, converter)
         block.run_output = [inflate(event.debug_entry, buffer) for event in runs[0].outputs]
         blocks.append(block)

@@ -93,24 +93,25 @@ def numeric_gaps(
 
 def pairs_of(block: EventBlock, reference: Reference) -> Iterator[Pair]:
     """Yields the pairs of a block in the order of execution. Each value is in one pair."""
-    yield from reference.pairs(_valued(block.events))
+    order = {id(event): place for place, event in enumerate(block.events)}
+    yield from sorted(reference.pairs(_valued(block.events)), key=lambda pair: order[id(pair.event)])
 
 
-def _valued(events: Sequence[Event]) -> list[Event]:
-    """Returns one event with values for each place.
+def _valued(events: Sequence[Event]) -> list[list[Event]]:
+    """Returns the events with values, grouped by place.
 
-    Events of operators are preferred to events of the runtime. If a backend computes one operator in several
-    steps, the last step computes the value of the operator.
+    Events of operators are preferred to events of the runtime.
     """
-    chosen: dict[tuple[object, ...], Event] = {}
+    found: dict[tuple[object, ...], list[Event]] = {}
     for event in events:
         if event.debug_data and event.debug_handles:
             key = (event.instruction, event.delegate_debug_identifier)
-            before = chosen.get(key)
-            if before is None or before.is_framework or event.is_delegated_op:
-                chosen.pop(key, None)
-                chosen[key] = event
-    return list(chosen.values())
+            others = found.pop(key, [])
+            if others and others[0].is_framework and not event.is_framework:
+                others = []
+            is_preferred = not others or others[0].is_framework or not event.is_framework
+            found[key] = [*others, event] if is_preferred else others
+    return list(found.values())
 
 
 def inputs_of(record: ETRecord, method: str) -> list[Any]:

@@ -261,10 +261,10 @@ class Inspector:
                 perf = event.perf_data
                 row += [""] * 7 if perf is None else [f"{getattr(perf, name):.5g}" for name in times]
                 row += [] if perf is None else [f"{perf.cv:.2f}"]
-                inside = event.operators if not event.is_framework else []
-                row += [_shortened(dict.fromkeys(found.op for found in inside))]
-                row += [_shortened(dict.fromkeys(found.module for found in inside if found.module))]
-                row += [_shortened(dict.fromkeys(found.line for found in inside if found.line))]
+                is_inside = not event.is_framework
+                row += [_shortened(dict.fromkeys(event.op_types if is_inside else ()))]
+                row += [_shortened(event.module_paths if is_inside else ())]
+                row += [_shortened(event.lines if is_inside else ())]
                 row += [event.delegate_backend_name or ""]
                 row += [str(event.delegate_debug_metadatas or "")] * include_delegate_debug_data
                 rows.append(row)
@@ -382,7 +382,7 @@ class Inspector:
         edge = record.edge_programs
         operators = {method: operators_of(program) for method, program in edge.items()}
         for block in self.event_blocks:
-            method = _method_name(block.name, list(edge))
+            method = _method_name(block, list(edge))
             self._methods[id(block)] = method
             handles, delegates = record.handles_of(method), record.delegates_of(method)
             counts = (record._instruction_id_to_num_outs_map or {}).get(method, {})
@@ -445,10 +445,10 @@ def _record_name(record: ETRecord) -> str:
     return "the ETRecord" if record.path is None else f"the ETRecord {record.path}"
 
 
-def _method_name(block: str, methods: list[str]) -> str:
-    if block in methods:
-        return block
-    return methods[0] if len(methods) == 1 else "forward"
+def _method_name(block: EventBlock, methods: list[str]) -> str:
+    """Returns the method of the ETRecord to which a block belongs."""
+    known = next((name for name in (block.method, block.name) if name in methods), None)
+    return known or (methods[0] if len(methods) == 1 else "forward")
 
 
 def _handles_of_step(event: Event, steps: dict[str, tuple[int, ...]]) -> tuple[int, ...]:

@@ -42,6 +42,7 @@ class Pair:
         leaf: the index of the value in the flat list of the node's results.
         reference: the reference value.
         runtime: the runtime's value, with the shape and the dim order of `reference`.
+        execution: the number of earlier executions of the node in this run, for a node in a loop; else 0.
     """
 
     event: Event
@@ -50,17 +51,20 @@ class Pair:
     leaf: int
     reference: torch.Tensor
     runtime: torch.Tensor
+    execution: int = 0
 
 
 class Matching:
     """Pairs recorded values with reference values.
 
     Args:
-        references: the reference value of each node.
+        references: the reference value of each node, in one of its executions.
+        execution: the number of this execution, counted from 0.
     """
 
-    def __init__(self, references: Mapping[Node, Any]) -> None:
+    def __init__(self, references: Mapping[Node, Any], execution: int = 0) -> None:
         self._references = references
+        self._execution = execution
 
     def of_step(self, event: Event, candidates: Sequence[Node]) -> Iterator[Pair]:
         """Yields the pairs of the values of a kernel or a step of a delegate.
@@ -76,7 +80,8 @@ class Matching:
             for leaf, (reference, value) in enumerate(zip(references, values, strict=True)):
                 arranged = arrange(value, reference)
                 if arranged is not None:
-                    yield Pair(event, as_handles(event.debug_handles), node, leaf, reference, arranged)
+                    handles = as_handles(event.debug_handles)
+                    yield Pair(event, handles, node, leaf, reference, arranged, self._execution)
             return
         for value in values:
             yield from self._pair(event, candidates, value)
@@ -135,7 +140,7 @@ class Matching:
                 arranged = arrange(value, reference)
                 if arranged is not None:
                     found = True
-                    yield Pair(event, handles, chosen, leaf, reference, arranged)
+                    yield Pair(event, handles, chosen, leaf, reference, arranged, self._execution)
             if found:
                 return
 

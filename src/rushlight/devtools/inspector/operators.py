@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
     from torch.fx import GraphModule, Node
+
+_CONVERSION = re.compile("(de)?quantize_|choose_qparams")
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,22 @@ def _nodes(module: GraphModule) -> Iterator[Node]:
 def look_up(operators: Mapping[int, list[Operator]], handles: Iterable[int]) -> list[Operator]:
     """Returns the operators of the given debug handles without duplicates, in the order of the handles."""
     return list(dict.fromkeys(found for handle in handles for found in operators.get(handle, ())))
+
+
+def without_conversions(operators: Sequence[Operator]) -> Sequence[Operator]:
+    """Returns the operators without those that convert values between float and integers.
+
+    A quantizer inserts these conversions between the operators of the model. A conversion has the source line
+    of the operator that reads its result, even if a step computes it together with the operator before it.
+
+    Args:
+        operators: the operators of a step.
+
+    Returns:
+        The other operators; all operators if all of them are conversions.
+    """
+    found = [operator for operator in operators if not _CONVERSION.match(base_name(operator.op))]
+    return found or operators
 
 
 def base_name(op: str) -> str:

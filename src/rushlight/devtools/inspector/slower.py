@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rushlight.devtools.inspector.events import Event
 from rushlight.ir.text_table import text_table
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def what_got_slower(before: Inspector, after: Inspector) -> list[Change]:
             f"the inspectors have times in {before._target.value} and in {after._target.value}; use one "
             "unit for both"
         )
-    first, second = _totals(before.events()), _totals(after.events())
+    first, second = _totals(before), _totals(after)
     changes = []
     for key in dict.fromkeys((*first, *second)):
         (old, old_calls), (new, new_calls) = first.get(key, (0.0, 0)), second.get(key, (0.0, 0))
@@ -96,14 +95,15 @@ def change_table(changes: Iterable[Change], unit: str = "ms") -> str:
 _Key = tuple[str, str, str]
 
 
-def _totals(events: Iterable[Event]) -> dict[_Key, tuple[float, int]]:
+def _totals(inspector: Inspector) -> dict[_Key, tuple[float, int]]:
     found: dict[_Key, tuple[float, int]] = {}
-    for event in events:
+    events = ((event, block.share) for block in inspector.event_blocks for event in block.events)
+    for event, share in events:
         if event.perf_data is None or event.is_framework:
             continue
         modules, lines = event.module_paths, event.lines
         name = ", ".join(dict.fromkeys(event.op_types)) or event.step_name or event.name
         key = (name, modules[-1] if modules else "", lines[-1] if lines else "")
         time, calls = found.get(key, (0.0, 0))
-        found[key] = (time + event.perf_data.p50, calls + 1)
+        found[key] = (time + event.perf_data.p50 * share, calls + 1)
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +10,15 @@ from rushlight.backends.cpu.plan.evaluate import numbers
 from rushlight.backends.cpu.plan.payload import read_plan
 from rushlight.backends.cpu.plan.tables import StorageKind
 from rushlight.backends.xnnpack.payload import read_payload
-from rushlight.devtools.inspector.operators import Operator, look_up, operators_of
+from rushlight.devtools.inspector.operators import Operator, look_up, operators_of, without_conversions
 from rushlight.format.elements import tensor_nbytes
 from rushlight.format.program import (
     DelegateCall,
     EValue,
     ExecutionPlan,
+    JumpFalseCall,
     KernelCall,
+    MoveCall,
     ScalarType,
     Tensor,
     TensorDataLocation,
@@ -168,7 +170,8 @@ class _Reader:
             self._handles, self._steps = record.handles_of(plan.name), record.delegates_of(plan.name)
         is_only = len(file.program.execution_plan) == 1
         self._times = _times(inspector, record, plan.name, is_only)
-        self._has_times = bool(self._times)
+        self._timed: dict[tuple[int, str | None], list[OpNode]] = {}
+        self._starts: list[int] = []  # by instruction: its first node
 
     def read(self) -> MethodGraph:
         plan = self._plan
@@ -176,16 +179,20 @@ class _Reader:
             self._add(OpNode("input", "input"), [], [index])
         calls = [call.instr_args for chain in plan.chains for call in chain.instructions]
         for place, call in enumerate(calls):
+            self._starts.append(len(self._nodes))
             if isinstance(call, KernelCall):
                 self._kernel(place, call)
             elif isinstance(call, DelegateCall):
                 self._delegate(place, call)
             else:
-                self._add(OpNode(type(call).__name__.removesuffix("Call"), "control", place), [], [])
+                node = OpNode(type(call).__name__.removesuffix("Call"), "control", place)
+                self._timed[place, None] = [node]
+                self._add(node, *_control_values(call))
         for index in plan.outputs:
             self._add(OpNode("output", "output"), [index], [])
-        self._method_arenas()
-        total = sum(node.time or 0 for node in self._nodes) if self._has_times else None
+        self._method_arenas(calls)
+        self._set_times()
+        total = sum(node.time or 0 for node in self._nodes) if self._times else None
         return MethodGraph(plan.name, self._nodes, self._arenas, total)
 
     # ---- Instructions ----
@@ -239,7 +246,7 @@ class _Reader:
         node = OpNode(name, "kernel", place)
         node.weight_bytes = sum(self._constant_bytes(value) for value in reads)
         self._describe(node, self._handles.get(place, ()))
-        node.time = self._time(place, None)
+        self._timed[place, None] = [node]
         self._add(node, reads, self._flat(writes))
 
     def _flat(self, values: Iterable[int]) -> list[int]:
@@ -276,27 +283,33 @@ class _Reader:
         else:
             node = OpNode(delegate.id, "delegate", place, delegate.id, weight_bytes=len(payload))
             self._describe(node, self._handles.get(place, ()))
-            node.time = self._time(place, None)
+            self._timed[place, None] = [node]
             self._add(node, [v for v in call.args if self._writer_of(v) is not None], call.args)
 
     def _step(self, place: int, backend: str, operation: str, handle: int) -> OpNode:
         node = OpNode(operation, "step", place, backend, handle)
         _, steps = self._steps.get(place, ("", {}))
         self._describe(node, steps.get(str(handle), ()))
-        node.time = self._time(place, str(handle))
+        self._timed.setdefault((place, str(handle)), []).append(node)
         return node
 
     def _describe(self, node: OpNode, handles: tuple[int, ...]) -> None:
         found = look_up(self._operators, handles)
         node.operators = list(dict.fromkeys(operator.op for operator in found))
+        found = list(without_conversions(found))
         node.modules = list(dict.fromkeys(operator.module for operator in found if operator.module))
         node.lines = list(dict.fromkeys(operator.line for operator in found if operator.line))
         node.code = found[-1].code if found else ""
 
-    def _time(self, place: int, identifier: str | None) -> float | None:
-        """Returns the next recorded time of an instruction or a step; None if there is none."""
-        times = self._times.get((place, identifier), [])
-        return times.pop(0) if times else None
+    def _set_times(self) -> None:
+        """Sets the time of each instruction and step that has one: the sum over the iterations of a loop.
+
+        The steps of a delegate with the same identifier run in the order of the payload, in each iteration.
+        """
+        for key, nodes in self._timed.items():
+            times = self._times.get(key, [])
+            for place, node in enumerate(nodes[: len(times)]):
+                node.time = sum(times[place :: len(nodes)])
 
     # ---- Payloads ----
 
@@ -382,7 +395,25 @@ class _Reader:
 
     # ---- Memory ----
 
-    def _method_arenas(self) -> None:
+    def _loops(self, calls: Sequence[object]) -> list[tuple[int, int]]:
+        """Returns the first and the last node of each loop, the inner loops first."""
+        jumps = [(place, call) for place, call in enumerate(calls) if isinstance(call, JumpFalseCall)]
+        return [
+            (self._starts[call.destination_instruction], self._starts[place])
+            for place, call in jumps
+            if call.destination_instruction <= place
+        ]
+
+    def _last_use(self, uses: Sequence[int], loops: Iterable[tuple[int, int]]) -> int:
+        """Returns the last node that needs a value. A loop needs the values from before it until its end."""
+        first, last = min(uses), max(uses)
+        for start, end in loops:
+            if first < start <= last < end:
+                last = end
+        return last
+
+    def _method_arenas(self, calls: Sequence[object]) -> None:
+        loops = self._loops(calls)
         arenas = {
             number: Arena(f"method {self._plan.name}, memory {number}", size, memory=number)
             for number, size in enumerate(self._plan.non_const_buffer_sizes)
@@ -394,7 +425,7 @@ class _Reader:
             if isinstance(tensor, Tensor) and tensor.allocation_info is not None and index in self._uses:
                 place, uses = tensor.allocation_info, self._uses[index]
                 size = tensor_nbytes(tensor.scalar_type, tensor.sizes)
-                end = last if index in self._plan.outputs else max(uses)
+                end = last if index in self._plan.outputs else self._last_use(uses, loops)
                 arena = arenas.get(place.memory_id)
                 if arena is not None and size:
                     arena.blocks.append(Block(_text(value), place.memory_offset, size, min(uses), end))
@@ -431,18 +462,32 @@ def _covered(blocks: Iterable[Block]) -> int:
 def _times(
     inspector: Inspector | None, record: ETRecord | None, method: str, is_only: bool
 ) -> dict[tuple[int, str | None], list[float]]:
-    """Returns the median times by instruction and step identifier, in the order of the events."""
+    """Returns the median times by instruction and step identifier, in the order of the events.
+
+    A time is multiplied by the share of the runs that have the event.
+    """
     found: dict[tuple[int, str | None], list[float]] = {}
     for block in () if inspector is None else inspector.event_blocks:
-        known = block.name if inspector is None or record is None else inspector.method_of(block)
+        known = block.method or block.name
+        if inspector is not None and record is not None:
+            known = inspector.method_of(block)
         if known != method and not is_only:
             continue
         for event in block.events:
             if event.perf_data is None or event.instruction is None or event.name == "OPERATOR_CALL":
                 continue
             identifier = str(event.delegate_debug_identifier) if event.is_delegated_op else None
-            found.setdefault((event.instruction, identifier), []).append(event.perf_data.p50)
+            found.setdefault((event.instruction, identifier), []).append(event.perf_data.p50 * block.share)
     return found
+
+
+def _control_values(call: object) -> tuple[list[int], list[int]]:
+    """Returns the values that an instruction of control flow reads, and the values that it writes."""
+    if isinstance(call, MoveCall):
+        return [call.move_from], [call.move_to]
+    if isinstance(call, JumpFalseCall):
+        return [call.cond_value_index], []
+    return [], []
 
 
 def _results(args: list[int]) -> list[int]:
