@@ -37,6 +37,9 @@ def test_source_is_the_innermost_line_outside_torch() -> None:
     )
     assert str(source) == "/me/block.py:9" and len(list(meta.source_frames(node))) == 3
     assert meta.source_of(node_with_trace("")) is None
+    generated = '\n  File "<eval_with_key>.7", line 5, in forward\n    relu = torch.relu(x)'
+    inside = node_with_trace(node.meta["stack_trace"].rstrip() + generated)
+    assert meta.source_of(inside) == source
 
 
 def test_accessors() -> None:

@@ -412,10 +412,16 @@ def source_frames(node: Node) -> Iterator[SourceLocation]:
 
 
 def source_of(node: Node) -> SourceLocation | None:
-    """Returns the innermost source line outside torch that created a node; None without a stack trace."""
+    """Returns the innermost source line outside torch that created a node; None without a stack trace.
+
+    Code that torch generates is not a source line either: torch traces the bodies of control flow through
+    graph modules, whose functions have the file name `<eval_with_key>` and a number.
+    """
     frames = list(source_frames(node))
     for frame in reversed(frames):
-        if not frame.file.startswith(_TORCH_ROOT) and not _INSTALLED_TORCH.search(frame.file):
+        if not frame.file.startswith((_TORCH_ROOT, "<eval_with_key>")) and not _INSTALLED_TORCH.search(
+            frame.file
+        ):
             return frame
     return frames[-1] if frames else None
 

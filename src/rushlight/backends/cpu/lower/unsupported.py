@@ -79,7 +79,7 @@ def unsupported_reason(node: Node, constants: Constants) -> str | None:
         return None
     op = operation(node)
     if op not in ROWS and op not in QUANTIZED:
-        return f"plans do not support {op}"
+        return f"plans do not support {op or node.target}"
     if op is operator.getitem:
         return None
     for tensor in (t for item in (*node.all_input_nodes, node) for t in tensors_of(item)):
