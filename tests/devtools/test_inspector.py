@@ -186,6 +186,8 @@ def test_outputs(kernels: Recorded, tmp_path: Path) -> None:
     assert part.getvalue().count("native_call") == 2 and "p90 (ms)" not in part.getvalue()
     inspector.save_data_to_tsv(lines)
     assert len(lines.getvalue().splitlines()) == 1 + len(inspector.rows())
+    inspector.save_data_to_tsv(tmp_path / "events.tsv")
+    assert (tmp_path / "events.tsv").read_text() == lines.getvalue()
     frame = inspector.to_dataframe()
     assert isinstance(frame, pandas.DataFrame) and len(frame) == len(inspector.rows())
     assert "avg (ms)" in frame.columns and "avg" in inspector.to_dataframe(include_units=False).columns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import sys
 import types
 import warnings
@@ -117,6 +118,23 @@ class _AliasLoader(Loader):
             getattr(module, name)
 
 
+class _CommandLoader(Loader):
+    """Loads `executorch.x.__main__`, which calls the function `main` of `executorch.x`.
+
+    `python -m rushlight.compat -m executorch.x` runs this module.
+    """
+
+    def get_code(self, fullname: str) -> types.CodeType:
+        """Returns code that calls `main`, with the arguments of the command if `main` has a parameter."""
+        parent = fullname.rpartition(".")[0]
+        takes = inspect.signature(importlib.import_module(parent).main).parameters
+        call = f"import sys\nfrom {parent} import main\nmain({'sys.argv[1:]' if takes else ''})\n"
+        return compile(call, fullname, "exec")
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        exec(self.get_code(module.__name__), module.__dict__)
+
+
 class _Finder(MetaPathFinder):
     """Finds `executorch` and its submodules, so that no installation of ExecuTorch is imported.
 
@@ -135,6 +153,9 @@ class _Finder(MetaPathFinder):
             spec = ModuleSpec(fullname, _AliasLoader(), origin=names.__file__, is_package=True)
             spec.has_location = True  # `__file__` is the file that lists the names.
             return spec
+        parent, _, name = fullname.rpartition(".")
+        if name == "__main__" and hasattr(sys.modules.get(parent), "main"):
+            return ModuleSpec(fullname, _CommandLoader(), origin=names.__file__)
         for finder in sys.meta_path:
             if not isinstance(finder, _Finder):
                 found = finder.find_spec(fullname, path, target)

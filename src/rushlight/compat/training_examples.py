@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+from pathlib import Path
+
 import torch
 from torch.export.experimental import _export_forward_backward
 
@@ -56,3 +59,19 @@ def _export_model(external_mutable_weights: bool = False) -> ExecutorchProgramMa
     return to_edge(_export_forward_backward(exported)).to_executorch(
         ExecutorchBackendConfig(external_mutable_weights=external_mutable_weights)
     )
+
+
+def main() -> None:
+    """Writes `xor.pte` to the folder `--outdir`. With `--external`, the weights are in `xor.ptd`."""
+    torch.manual_seed(0)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--outdir", required=True, type=Path, help="the folder to write to")
+    parser.add_argument("--external", action="store_true", help="store the weights in a data file")
+    options = parser.parse_args()
+    program = _export_model(options.external)
+    options.outdir.mkdir(parents=True, exist_ok=True)
+    program.save(str(options.outdir / "xor.pte"))
+    if options.external:
+        program.write_tensor_data_to_file(str(options.outdir))
+        (data,) = options.outdir.glob("_default_external_constant.ptd")
+        data.replace(options.outdir / "xor.ptd")

@@ -41,6 +41,8 @@ LEFT_OUT: dict[str, str] = {
     "functions generate_bindings_for_kernels and gen_operators_lib generate sources for Rushlight",
     "executorch.examples": "a folder of ExecuTorch's examples; add the folder that contains it to the "
     "`__path__` of `executorch`",
+    "executorch.extension.training.examples.CIFAR": "a folder of ExecuTorch's examples; add the folder that "
+    "contains it to the `__path__` of `executorch.extension.training.examples`",
     "executorch.extension.llm.custom_ops.model_sharding": "a division of models for Qualcomm's backend",
     "executorch.extension.llm.custom_ops.op_fallback": "an operator for the division of models for "
     "Qualcomm's backend",

@@ -38,6 +38,7 @@ _LLM_QUANT = (
     f"{_LLM_EXPORT}.weight_quantization",
 )
 
+_COMMANDS = "rushlight.compat.commands"
 _LISTS = "rushlight.compat.codegen.operator_lists"
 _HEADERS = "rushlight.compat.codegen.selection_headers"
 _CPP_TYPES = Names(("rushlight.compat.codegen.cpp_types",))
@@ -154,6 +155,7 @@ MODULES: dict[str, Names] = {
         ),
         {"flatcc": "rushlight.devtools.etdump.schema_flatcc", **_INSPECTOR_CLASSES},
     ),
+    "executorch.devtools.inspector.inspector_cli": Names(names={"main": f"{_COMMANDS}:inspector_main"}),
     "executorch.devtools.inspector._inspector_utils": Names(
         (
             f"{_INSPECTOR}.values",
@@ -179,9 +181,17 @@ MODULES: dict[str, Names] = {
         for module in ("_convenience", "_reducers", "_selectors", "_spec", "_strip_pass", "_tap_pass")
     },
     "executorch.devtools.pte_tool": Names(),
-    "executorch.devtools.pte_tool.diff_pte": Names(("rushlight.compat.pte_tool",)),
+    "executorch.devtools.pte_tool.diff_pte": Names(
+        ("rushlight.compat.pte_tool",), {"main": f"{_COMMANDS}:diff_main"}
+    ),
+    "executorch.devtools.scripts": Names(),
+    "executorch.devtools.scripts.generate_profiling_csv": Names(
+        names={"main": f"{_COMMANDS}:csv_main", "generate_csv": f"{_COMMANDS}:generate_csv"}
+    ),
     "executorch.devtools.size_analysis_tool": Names(),
-    "executorch.devtools.size_analysis_tool.size_analysis_tool": Names(("rushlight.compat.size_analysis",)),
+    "executorch.devtools.size_analysis_tool.size_analysis_tool": Names(
+        ("rushlight.compat.size_analysis",), {"main": f"{_COMMANDS}:size_main"}
+    ),
     "executorch.devtools.visualization": Names(("rushlight.compat.visualization",)),
     "executorch.devtools.visualization.visualization_utils": Names(("rushlight.compat.visualization",)),
     "executorch.devtools.backend_debug": Names(("rushlight.delegate.info",)),
@@ -277,6 +287,7 @@ MODULES: dict[str, Names] = {
     "executorch.kernels.portable": Names(),
     "executorch.kernels.quantized": Names(effects=("rushlight.ir.quantized_ops",)),
     "executorch.util": Names(),
+    "executorch.util.collect_env": Names(names={"main": f"{_COMMANDS}:environment_main"}),
     "executorch.util.activation_memory_profiler": Names(("rushlight.memory.trace",)),
     "executorch.runtime": Names(("rushlight.runtime",)),
 }

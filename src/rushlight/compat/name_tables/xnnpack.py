@@ -29,7 +29,19 @@ _XNNPACK_PASSES = {
 _CONFIGS = "rushlight.backends.xnnpack.configs"
 
 MODULES: dict[str, Names] = {
-    "executorch.backends.xnnpack": Names(),
+    "executorch.backends.xnnpack": Names(
+        names={
+            "XnnpackBackend": "rushlight.backends.xnnpack.backend:XnnpackBackend",
+            **{
+                name: f"rushlight.backends.xnnpack.partitioner:{name}"
+                for name in ("XnnpackDynamicallyQuantizedPartitioner", "XnnpackPartitioner")
+            },
+            **{
+                name: f"rushlight.export.xnnpack_configs:{name}"
+                for name in ("get_xnnpack_edge_compile_config", "get_xnnpack_executorch_backend_config")
+            },
+        }
+    ),
     "executorch.backends.xnnpack._passes": Names((f"{_PASSES_OF_XNNPACK}.manager",), _XNNPACK_PASSES),
     **{
         f"executorch.backends.xnnpack._passes.{module}": Names(names={name: _XNNPACK_PASSES[name]})

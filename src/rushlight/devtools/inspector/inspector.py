@@ -271,12 +271,15 @@ class Inspector:
         print(text_table(header, rows), file=file or sys.stdout)
 
     def save_data_to_tsv(
-        self, file: IO[str], include_units: bool = True, include_delegate_debug_data: bool = False
+        self,
+        file: IO[str] | str | os.PathLike[str],
+        include_units: bool = True,
+        include_delegate_debug_data: bool = False,
     ) -> None:
         """Writes the events as tab-separated values, for spreadsheets.
 
         Args:
-            file: the text file to write to.
+            file: the text file to write to, or its path.
             include_units: append the unit of times to the names of columns.
             include_delegate_debug_data: add columns with the metadata that backends recorded.
         """
@@ -286,8 +289,14 @@ class Inspector:
                 row["delegate_debug_metadata"] = event.delegate_debug_metadatas
         hidden = ("raw", "debug_data", "stack_traces", "module_hierarchy", "start_time")
         names = [name for name in rows[0] if name not in hidden] if rows else []
-        for line in [names, *([row[name] for name in names] for row in rows)]:
-            file.write("\t".join("" if value is None else str(value) for value in line) + "\n")
+        lines = [names, *([row[name] for name in names] for row in rows)]
+        text = "".join(
+            "\t".join("" if value is None else str(value) for value in line) + "\n" for line in lines
+        )
+        if isinstance(file, (str, os.PathLike)):
+            write_file(file, text.encode())
+        else:
+            file.write(text)
 
     def save_trace(self, path: str | os.PathLike[str]) -> None:
         """Writes the runs as a trace for ui.perfetto.dev.
