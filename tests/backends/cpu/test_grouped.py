@@ -38,6 +38,7 @@ WIDER_SHAPES = [
     (60, 80, 2, (3, 4), 1, 1, 1, 5, 6),  # 40 outputs
     (100, 24, 2, 3, 1, 2, 2, 6, 5),  # 12 outputs, deep sums
     (48, 96, 4, 1, 1, 0, 1, 7, 9),  # windows of one pixel
+    (16, 48, 4, 3, 1, 2, 2, 9, 11),  # 12 outputs, dilated
 ]
 # The same for groups that are computed with Winograd's algorithm.
 WINOGRAD_SHAPES = [

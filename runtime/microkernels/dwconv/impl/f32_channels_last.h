@@ -409,11 +409,15 @@ static void grouped_line(const GroupedLine& l) {
     if (l.group_outputs == 2) done = grouped_vectors<1, 2>(l);
     if (l.group_outputs == 4) done = grouped_vectors<1, 4>(l);
   }
+  const int64_t group = (l.first + done) / l.group_outputs;
   for (int64_t plane = 0; plane < l.group_inputs; ++plane) {
     for (int64_t x = 0; x < l.columns; ++x) {
-      const float* const from = l.from + x * l.column_step + plane;
+      const float* from = l.from + x * l.column_step + plane + group * l.group_inputs;
       float* const to = l.to + (plane * l.columns + x) * l.count;
-      for (int64_t o = done; o < l.count; ++o) to[o] = from[(l.first + o) / l.group_outputs * l.group_inputs];
+      int64_t end = (group + 1) * l.group_outputs - l.first;
+      for (int64_t o = done; o < l.count; end += l.group_outputs, from += l.group_inputs) {
+        for (const int64_t last = end < l.count ? end : l.count; o < last; ++o) to[o] = *from;
+      }
     }
   }
 }

@@ -145,13 +145,13 @@ class Convolution(Operation[Tensor]):
         """Whether it becomes a GroupedConv2d, because its groups are too small to fill the vectors of a Gemm.
 
         A GroupedConv2d permutes its inputs once for each channel of a group. This is faster only with several
-        taps.
+        taps. With a dilation, its loop is slower than a Gemm whose groups fill a vector.
         """
         outputs, channels, height, width = self.weight.shape
         return (
             self.groups > 1
             and channels <= 8
-            and outputs // self.groups <= 16
+            and outputs // self.groups <= (16 if self.dilation == (1, 1) else 8)
             and 4 <= height * width
             and height <= 16
             and not self.more_inputs
