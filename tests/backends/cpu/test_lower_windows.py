@@ -32,6 +32,8 @@ ON_THE_BACKEND: dict[str, Callable[[torch.Tensor], torch.Tensor | Values]] = {
     "minimum": lambda x: torch.min(x, 2).values.exp(),
     "adaptive maximum": lambda x: F.adaptive_max_pool2d(x, 1) * x,
     "adaptive maximum of windows": lambda x: F.adaptive_max_pool2d(x[..., :14], (7, 2)) * 2,
+    "uneven maxima": lambda x: F.adaptive_max_pool2d(x, (5, 4)) * 2,
+    "uneven means": lambda x: F.adaptive_avg_pool2d(x * 2, (3, 4)) * 2,
     "variance of channels": lambda x: torch.relu(x.var(1) + x[:, 0]),
     "deviation": lambda x: x.std((2, 3), keepdim=True) * x,
     "variance and mean": lambda x: torch.var_mean(x, 1, keepdim=True),
@@ -42,7 +44,7 @@ ON_THE_BACKEND: dict[str, Callable[[torch.Tensor], torch.Tensor | Values]] = {
 }
 ON_KERNELS: dict[str, Callable[[torch.Tensor], torch.Tensor | Values]] = {
     "indices of maxima": lambda x: x.max(1)[1],
-    "uneven windows": lambda x: F.adaptive_max_pool2d(x, (5, 4)) * 2,
+    "many uneven windows": lambda x: F.adaptive_max_pool2d(x, (9, 8)) * 2,
     "no degree of freedom": lambda x: x[:1, :1, :1, :1].var() + x.sum() * 0,
     "a dimension that is reflected far": lambda x: F.pad(x, (14, 14, 13, 13), mode="reflect") * 2,
 }

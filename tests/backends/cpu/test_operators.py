@@ -28,6 +28,7 @@ IMAGE = ((2, 6, 9, 7),)
 WIDE = ((1, 32, 14, 14),)
 MATRIX = ((5, 8),)
 ROWS = ((2, 5, 24),)
+VOLUME = ((2, 3, 4, 4, 5),)
 
 
 def norm(kind: type[nn.Module], channels: int) -> nn.Module:
@@ -144,6 +145,7 @@ CASES: dict[str, Case] = {
     "attention_long": Case(
         F.scaled_dot_product_attention, ((1, 2, 70, 32), (1, 2, 197, 32), (1, 2, 197, 32))
     ),
+    "angles": Case(lambda x: torch.atan(x) + torch.asin(x / 9) * torch.acos(x.tanh()) + x.tan(), MATRIX),
     "avg_pool": Case(nn.AvgPool2d(3, 2), IMAGE),
     "avg_pool_padded": Case(nn.AvgPool2d(3, 2, padding=1, count_include_pad=False), IMAGE),
     "avg_pool_ceil": Case(nn.AvgPool2d(2, ceil_mode=True), IMAGE),
@@ -163,6 +165,9 @@ CASES: dict[str, Case] = {
     "chain": Case(lambda x: torch.tanh(x * 2 + 1) * torch.sigmoid(x) - x.abs() / 3, MATRIX),
     "chain_long": Case(lambda x: sum((torch.asinh(x) * i + x for i in range(12)), x), MATRIX),
     "clamp": Case(lambda x: torch.clamp(x, -0.5, 0.25) * torch.clamp(x, min=0.1), MATRIX),
+    "clamp_tensors": Case(
+        lambda x, low, high: torch.clamp(x * 2, low, high) + torch.clamp(x, min=low), (*MATRIX, (8,), (5, 1))
+    ),
     "conv": Case(nn.Conv2d(6, 8, 3, stride=2, padding=1), IMAGE),
     "conv_1d": Case(nn.Conv1d(6, 8, 3, stride=2, padding=1), ((2, 6, 11),)),
     "conv_1d_depthwise": Case(nn.Conv1d(6, 6, 5, padding=2, groups=6), ((2, 6, 30),)),
@@ -179,6 +184,22 @@ CASES: dict[str, Case] = {
         lambda x, w: F.conv2d(x.transpose(2, 3), torch.ones(5, 3, 3, 3)) * w, ((1, 3, 50, 9), (5, 1, 1))
     ),
     "conv_dilated": Case(nn.Conv2d(6, 8, 3, padding=2, dilation=2), IMAGE),
+    "hyperbolic": Case(lambda x: torch.sinh(x) - torch.cosh(x) * torch.atanh(x / 9), MATRIX),
+    "index_constant": Case(lambda x: x[:, torch.tensor([[3, -1], [0, 2]])] * 2, ROWS),
+    "isnan": Case(lambda x: torch.where(torch.isnan(x.log()), x, x * 2), MATRIX),
+    "log_softmax_across": Case(lambda x: (x * 2).log_softmax(1), ROWS),
+    "mean_all": Case(lambda x: x.mean() * x, ROWS),
+    "powers": Case(lambda x: x**4 + x**0.75 * x**1.5, MATRIX, is_positive=True),
+    "repeat": Case(lambda x: torch.relu(x).repeat(2, 1, 3, 1) * 2, ROWS),
+    "repeat_pixel": Case(lambda x: x.mean((2, 3), True).repeat(1, 1, 3, 4) * 2, IMAGE),
+    "resize_exact": Case(lambda x: F.interpolate(x * 2, scale_factor=(2, 3), mode="nearest-exact"), IMAGE),
+    "resize_rows": Case(lambda x: F.interpolate(x * 2, scale_factor=1.7, mode="linear"), ROWS),
+    "resize_volume": Case(lambda x: F.interpolate(x * 2, scale_factor=2, mode="trilinear") + 1, VOLUME),
+    "resize_volume_corners": Case(
+        lambda x: F.interpolate(x * 2, (5, 4, 8), mode="trilinear", align_corners=True) + 1, VOLUME
+    ),
+    "resize_volume_nearest": Case(lambda x: F.interpolate(x * 2, (5, 4, 8)) + 1, VOLUME),
+    "softmax_across": Case(lambda x: (x * 2).softmax(1), ROWS),
     "conv_depthwise": Case(nn.Conv2d(6, 6, 3, padding=1, groups=6), IMAGE),
     "conv_depthwise_5": Case(nn.Conv2d(40, 40, 5, 2, padding=2, groups=40), ((1, 40, 14, 14),)),
     "conv_depthwise_7": Case(nn.Conv2d(20, 20, 7, padding=3, groups=20), ((1, 20, 14, 14),)),

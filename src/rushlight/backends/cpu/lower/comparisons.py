@@ -72,6 +72,11 @@ def negation(lowering: Lowering, node: Node) -> None:
     compare(lowering, node, Comparison.EQUAL, node.args[0], False)
 
 
+def isnan(lowering: Lowering, node: Node) -> None:
+    """Lowers isnan: only NaN differs from itself."""
+    compare(lowering, node, Comparison.NOT_EQUAL, node.args[0], node.args[0])
+
+
 def where(lowering: Lowering, node: Node) -> None:
     """Lowers the choice between two tensors by a condition."""
     choose(lowering, node, *node.args)
@@ -141,5 +146,6 @@ ROWS: dict[object, Row] = {
     **rows(COMPARISONS, Row(check_comparison, comparison, Category.MASK)),
     **rows(LOGIC, Row(check_logic, comparison, Category.MASK)),
     **rows(NOT, Row(check_logic, negation, Category.MASK)),
+    aten.isnan.default: Row(None, isnan, Category.MASK),
     aten.where.self: Row(check_where, where, Category.MASK),
 }

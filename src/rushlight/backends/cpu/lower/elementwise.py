@@ -12,14 +12,14 @@ from torch.fx import Node
 from rushlight.backends.cpu.lower.comparisons import compare
 from rushlight.backends.cpu.lower.lowering import ChainBuilder, Lowering
 from rushlight.backends.cpu.lower.nodes import dtype_of
-from rushlight.backends.cpu.lower.row import Category, Check, Lower, Row
+from rushlight.backends.cpu.lower.row import Category, Check, Lower, Row, rows
 from rushlight.backends.cpu.lower.written_norms import shifted_norm, weighted_norm, written_norm
 from rushlight.backends.cpu.plan.node import INFINITY
 from rushlight.backends.cpu.plan.sizes import same
 from rushlight.backends.cpu.plan.tables import BinaryFunction, Comparison, UnaryFunction
 from rushlight.backends.cpu.plan.tensor import constant
 from rushlight.ir.constants import Constants
-from rushlight.ir.edge_ops import argument
+from rushlight.ir.edge_ops import argument, aten_op
 
 aten = torch.ops.aten
 Bounds = tuple[float, float]
@@ -106,6 +106,19 @@ def hardtanh(lowering: Lowering, node: Node) -> None:
     _clamp(lowering, node, float(argument(node, 1, -1.0)), float(argument(node, 2, 1.0)))
 
 
+def clamp_between(lowering: Lowering, node: Node) -> None:
+    """Lowers clamp with tensors as bounds to a maximum and a minimum."""
+    chain = ChainBuilder(lowering, node, lowering.sizes(node))
+    x = chain.take(node.args[0])
+    for function, bound in (
+        (BinaryFunction.MAXIMUM, argument(node, 1)),
+        (BinaryFunction.MINIMUM, argument(node, 2)),
+    ):
+        if bound is not None:
+            x = chain.add(function, x, chain.take(bound))
+    chain.finish()
+
+
 def clamp(lowering: Lowering, node: Node) -> None:
     """Lowers clamp; a bound that is None is replaced by an infinite bound."""
     low, high = argument(node, 1), argument(node, 2)
@@ -179,8 +192,19 @@ POWERS = {
 
 
 def power(lowering: Lowering, node: Node) -> None:
-    """Lowers a power whose exponent is in POWERS."""
-    _unary(lowering, node, POWERS[float(node.args[1])])  # type: ignore[arg-type]
+    """Lowers a power whose exponent is in POWERS, or 0.75, 1.5 or 4 as a product of two powers."""
+    exponent = float(node.args[1])  # type: ignore[arg-type]
+    if exponent in POWERS:
+        _unary(lowering, node, POWERS[exponent])
+        return
+    chain = ChainBuilder(lowering, node, lowering.sizes(node))
+    x = chain.take(node.args[0])
+    if exponent == 4:
+        chain.add(UnaryFunction.SQUARE, chain.add(UnaryFunction.SQUARE, x))
+    else:
+        root = chain.add(UnaryFunction.SQRT, x)
+        chain.add(BinaryFunction.MUL, root, x if exponent == 1.5 else chain.add(UnaryFunction.SQRT, root))
+    chain.finish()
 
 
 def _single(lowering: Lowering, operand: object) -> float | None:
@@ -283,6 +307,58 @@ def atan2(lowering: Lowering, node: Node) -> None:
     _binary(lowering, node, BinaryFunction.ATAN2)
 
 
+def _arcsine(chain: ChainBuilder, x: int, is_cosine: bool = False) -> None:
+    """Appends asin(x) = atan2(x, y) or acos(x) = atan2(y, x), where y = sqrt((1 - x) (1 + x))."""
+    factors = [chain.add(UnaryFunction.AFFINE, x, p=sign, q=1.0) for sign in (-1.0, 1.0)]
+    y = chain.add(UnaryFunction.SQRT, chain.add(BinaryFunction.MUL, *factors))
+    chain.add(BinaryFunction.ATAN2, *((y, x) if is_cosine else (x, y)))
+
+
+def _artanh(chain: ChainBuilder, x: int) -> None:
+    """Appends (log(1 + x) - log(1 - x)) / 2. The logarithms have different signs, so that nothing cancels."""
+    below = chain.add(UnaryFunction.LOG1P, chain.add(UnaryFunction.NEG, x))
+    difference = chain.add(BinaryFunction.SUB, chain.add(UnaryFunction.LOG1P, x), below)
+    chain.add(UnaryFunction.AFFINE, difference, p=0.5, q=-0.0)
+
+
+def _hyperbolic(chain: ChainBuilder, x: int, is_cosine: bool) -> None:
+    """Appends sinh(x) or cosh(x), which do not overflow before their result does.
+
+    sinh(x) is (a (a + 2) - b (b + 2)) / 2 for a = e^(x / 2) - 1 and b = e^(-x / 2) - 1. cosh(x) is
+    (a a + b b) / 2 for a = e^(x / 2) and b = e^(-x / 2).
+    """
+    parts = []
+    for half in (0.5, -0.5):
+        exponent = chain.add(UnaryFunction.AFFINE, x, p=half, q=-0.0)
+        power = chain.add(UnaryFunction.EXP if is_cosine else UnaryFunction.EXPM1, exponent)
+        other = power if is_cosine else chain.add(UnaryFunction.AFFINE, power, p=1.0, q=2.0)
+        parts.append(
+            chain.add(BinaryFunction.MUL, chain.add(UnaryFunction.AFFINE, power, p=0.5, q=-0.0), other)
+        )
+    chain.add(BinaryFunction.ADD if is_cosine else BinaryFunction.SUB, *parts)
+
+
+FORMULAS: dict[object, Callable[[ChainBuilder, int], Any]] = {
+    aten.atan.default: lambda c, x: c.add(BinaryFunction.ATAN2, x, c.operand(constant(torch.ones(())))),
+    aten.asin.default: _arcsine,
+    aten.acos.default: lambda c, x: _arcsine(c, x, is_cosine=True),
+    aten.tan.default: lambda c, x: c.add(
+        BinaryFunction.DIV, c.add(UnaryFunction.SIN, x), c.add(UnaryFunction.COS, x)
+    ),
+    aten.atanh.default: _artanh,
+    aten.sinh.default: lambda c, x: _hyperbolic(c, x, is_cosine=False),
+    aten.cosh.default: lambda c, x: _hyperbolic(c, x, is_cosine=True),
+}
+"""Operators that several functions compute. A plan is much faster than their kernels."""
+
+
+def formula(lowering: Lowering, node: Node) -> None:
+    """Lowers an operator of FORMULAS to a chain."""
+    chain = ChainBuilder(lowering, node, lowering.sizes(node))
+    FORMULAS[aten_op(node.target)](chain, chain.take(node.args[0]))
+    chain.finish()
+
+
 # ---- Checks: each returns the reason why a node is refused, or None ----
 
 
@@ -308,7 +384,7 @@ def check_softplus(node: Node, constants: Constants) -> str | None:
 def check_pow(node: Node, constants: Constants) -> str | None:
     """Refuses the node if the exponent is not in POWERS."""
     exponent = node.args[1]
-    is_supported = isinstance(exponent, (int, float)) and float(exponent) in POWERS
+    is_supported = isinstance(exponent, (int, float)) and float(exponent) in (*POWERS, 0.75, 1.5, 4.0)
     return None if is_supported else f"plans do not support its exponent {exponent}"
 
 
@@ -352,4 +428,6 @@ ROWS: dict[object, Row] = {
     aten.maximum.default: _row(maximum),
     aten.minimum.default: _row(minimum),
     aten.atan2.default: _row(atan2),
+    **rows(FORMULAS, Row(None, formula)),
+    aten.clamp.Tensor: _row(clamp_between),
 }

@@ -8,12 +8,12 @@ import torch
 from torch.fx import Node
 
 from rushlight.backends.cpu.lower.lowering import Lowering
-from rushlight.backends.cpu.lower.nodes import operation, rank_of
+from rushlight.backends.cpu.lower.nodes import is_static, operation, rank_of
 from rushlight.backends.cpu.lower.row import Row
 from rushlight.backends.cpu.lower.unsupported_quantized import unsupported_table_reason
 from rushlight.backends.cpu.plan.sizes import product
 from rushlight.backends.cpu.plan.tables import Gather, Take
-from rushlight.backends.cpu.plan.tensor import Tensor, stored_constant
+from rushlight.backends.cpu.plan.tensor import Tensor, constant, stored_constant
 from rushlight.ir import meta
 from rushlight.ir.constants import Constants
 
@@ -34,9 +34,21 @@ def embedding(lowering: Lowering, node: Node) -> None:
 
 
 def index(lowering: Lowering, node: Node) -> None:
-    """Lowers an index by one tensor of integers along the first dimension to a gather of rows."""
+    """Lowers an index by one tensor of integers to a gather of rows, or of the same elements of each row."""
     table = lowering.tensor(node.args[0])
     indices: Any = node.args[1]
+    if len(indices) > 1:
+        axis = len(indices) - 1
+        places = lowering.constant_value(indices[axis])
+        assert places is not None
+        size = int(table.sizes[axis])
+        sizes = (*table.sizes[:axis], places.numel(), *table.sizes[axis + 1 :])
+        wrapped = torch.where(places < 0, places + size, places)
+        column = constant(wrapped.reshape(-1, *(1,) * (table.rank - axis - 1)))
+        out = lowering.new_tensor(sizes)
+        lowering.emit(Take(input=table, indices=column.expand(sizes), output=out, axis=axis), node)
+        lowering.set_tensor(node, lowering.reshape(out, lowering.sizes(node), node))
+        return
     flat = lowering.reshape(table, (table.sizes[0], product(table.sizes[1:])), node)
     _gather(lowering, node, lowering.with_innermost(flat, 1, node), indices[0], wraps_negative=True)
 
@@ -91,11 +103,17 @@ def _take(lowering: Lowering, node: Node, axis: int, places: Tensor) -> None:
 
 
 def check_index(node: Node, constants: Constants) -> str | None:
-    """Refuses the node if there are several indices, or the rows have a dynamic length."""
-    source, indices = node.args
-    if len(indices) != 1 or rank_of(source) < 1:  # type: ignore[arg-type]
+    """Refuses several indices, an index of a later dimension that is not constant, and dynamic rows."""
+    source: Any = node.args[0]
+    indices: Any = node.args[1]
+    *whole, places = indices
+    if whole and not any(whole) and constants.is_constant(places) and is_static(source):
+        value = meta.get_tensor(places)
+        is_integer = value is not None and value.dtype is torch.int64 and value.numel() > 0
+        return None if is_integer else "its index is empty or not int64"
+    if len(indices) != 1 or rank_of(source) < 1:
         return "it has several indices, or an index of another dimension than the first"
-    fake = meta.get_tensor(source)  # type: ignore[arg-type]
+    fake = meta.get_tensor(source)
     assert fake is not None
     return None if all(isinstance(size, int) for size in fake.shape[1:]) else "its rows have a dynamic length"
 

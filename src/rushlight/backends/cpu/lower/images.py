@@ -16,6 +16,7 @@ from rushlight.backends.cpu.lower.nodes import (
     shape_of,
     tensors_of,
 )
+from rushlight.backends.cpu.lower.reductions import reduced
 from rushlight.backends.cpu.lower.row import Row
 from rushlight.backends.cpu.lower.transposed import TransposedFilter, check_transposed, transposed_convolution
 from rushlight.backends.cpu.lower.volumes import check_volume_convolution, convolve_volume
@@ -341,19 +342,55 @@ def avg_pool2d(lowering: Lowering, node: Node) -> None:
         _pool(lowering, node, pooling)
 
 
+MAX_PARTS = 64
+"""The maximum number of windows of different sizes; each becomes a reduction."""
+
+
+def _windows(size: int, count: int) -> list[tuple[int, int]]:
+    """Returns the first index and the length of each window of adaptive pooling along an axis."""
+    begins = [i * size // count for i in range(count)]
+    return [(begin, -(-(i + 1) * size // count) - begin) for i, begin in enumerate(begins)]
+
+
+def _reduce_windows(lowering: Lowering, node: Node, image: Tensor, reduction: Reduction) -> None:
+    """Emits adaptive pooling with windows of different sizes, one reduction for each window.
+
+    Args:
+        lowering: the steps emitted so far.
+        node: the pooling.
+        image: the result [n, h, w, c].
+        reduction: the mean or the maximum.
+    """
+    source = image_of(lowering, lowering.tensor(node.args[0]), node)
+    height, width = ([int(tensor.sizes[axis]) for tensor in (source, image)] for axis in (1, 2))
+    for row, (top, rows) in enumerate(_windows(*height)):
+        for column, (left, columns) in enumerate(_windows(*width)):
+            part = source.narrow(1, top, rows).narrow(2, left, columns)
+            target = image.select(2, column).select(1, row)
+            lowering.emit(Reduce(input=part, output=target, reduction=reduction, kept=1, reduced=2), node)
+
+
+def _has_equal_windows(node: Node) -> bool:
+    """Returns whether all windows of adaptive pooling have the same size."""
+    source, result = tensors_of(node.args[0])[0], tensors_of(node)[0]  # type: ignore[arg-type]
+    return not any(a % b for a, b in zip(source.shape[2:], result.shape[2:], strict=True))
+
+
 def adaptive_avg_pool2d(lowering: Lowering, node: Node) -> None:
     """Lowers adaptive average pooling.
 
-    It becomes a mean over all pixels if the output has one pixel; otherwise it becomes average pooling.
+    It becomes a mean over all pixels if the output has one pixel, average pooling if all windows have the
+    same size, and otherwise one mean for each window.
     """
     x = lowering.tensor(node.args[0])
     sizes: tuple[Size, ...] = lowering.sizes(node)
     height, width = x.sizes[-2] // sizes[-2], x.sizes[-1] // sizes[-1]
     if same(sizes[-1], 1) and same(sizes[-2], 1):
-        out = lowering.new_image(sizes)
-        image = lowering.with_innermost(x, 1, node).permute((0, 2, 3, 1))
-        target = out.permute((0, 2, 3, 1)).squeeze(1).squeeze(1)
-        lowering.emit(Reduce(input=image, output=target, reduction=Reduction.MEAN, kept=1, reduced=2), node)
+        lowering.set_tensor(node, reduced(lowering, node, x, Reduction.MEAN, (2, 3)))
+        return
+    if not _has_equal_windows(node):
+        out, image = output_of(lowering, node)
+        _reduce_windows(lowering, node, image, Reduction.MEAN)
         lowering.set_tensor(node, out)
         return
     _pool(lowering, node, Pooling(window=make_window((height, width), (height, width))))
@@ -363,6 +400,14 @@ def adaptive_max_pool2d(lowering: Lowering, node: Node) -> None:
     """Lowers adaptive max pooling whose indices are not used."""
     x = lowering.tensor(node.args[0])
     result = tensors_of(node)[0]
+    if tuple(result.shape[2:]) == (1, 1):
+        lowering.set_tensors(node, [reduced(lowering, node, x, Reduction.MAXIMUM, (2, 3))])
+        return
+    if not _has_equal_windows(node):
+        out = lowering.new_image([lowering.symbols.register(size) for size in result.shape])
+        _reduce_windows(lowering, node, out.as_image(), Reduction.MAXIMUM)
+        lowering.set_tensors(node, [out])
+        return
     height, width = (x.sizes[axis] // result.shape[axis] for axis in (-2, -1))
     window = make_window((height, width), (height, width))
     _pool(lowering, node, Pooling(window=window, is_maximum=True), item=True)
@@ -420,7 +465,7 @@ def check_pool(node: Node, constants: Constants) -> str | None:
 
 
 def check_adaptive_max_pool(node: Node, constants: Constants) -> str | None:
-    """Refuses the node if the indices are used, or its windows do not all have the same known size."""
+    """Refuses the node if the indices are used, or it has many windows of different or dynamic sizes."""
     sizes = shape_of(node.args[0])  # type: ignore[arg-type]
     if not all(isinstance(size, int) for size in sizes[2:]):
         return "its image has a dynamic size"
@@ -428,7 +473,7 @@ def check_adaptive_max_pool(node: Node, constants: Constants) -> str | None:
 
 
 def check_adaptive_pool(node: Node, constants: Constants) -> str | None:
-    """Refuses the node if the input is not [n, c, h, w], or its windows do not have the same known size."""
+    """Refuses an input that is not [n, c, h, w], and many windows of different or dynamic sizes."""
     if rank_of(node.args[0]) != 4:
         return "its input is not a batch of images"
     source, result = tensors_of(node.args[0])[0], tensors_of(node)[0]  # type: ignore[arg-type]
@@ -438,8 +483,9 @@ def check_adaptive_pool(node: Node, constants: Constants) -> str | None:
         return "its image has a dynamic size"
     if 0 in result.shape:
         return "its output is empty"
-    if any(a % b for a, b in zip(source.shape[2:], result.shape[2:], strict=True)):
-        return "its windows have different sizes"
+    if not _has_equal_windows(node):
+        many = result.shape[2] * result.shape[3] > MAX_PARTS or not all(source.shape[2:])
+        return f"it has more than {MAX_PARTS} windows of different sizes" if many else None
     return check_window([a // b for a, b in zip(source.shape[2:], result.shape[2:], strict=True)])
 
 

@@ -9,13 +9,16 @@ from torch.fx import Node
 
 from rushlight.backends.cpu.lower.lowering import ChainBuilder, Lowering
 from rushlight.backends.cpu.lower.nodes import check_first_result_alone, rank_of
+from rushlight.backends.cpu.lower.reductions import reduced
 from rushlight.backends.cpu.lower.row import Row
 from rushlight.backends.cpu.plan.sizes import product, same
 from rushlight.backends.cpu.plan.tables import (
     BinaryFunction,
     GroupNormStatistics,
     Normalize,
+    Reduction,
     Softmax,
+    UnaryFunction,
 )
 from rushlight.backends.cpu.plan.tensor import Tensor, constant
 from rushlight.ir import meta
@@ -220,10 +223,52 @@ def _scale_groups(
     return lowering.tensor(node)
 
 
+_MIN_PLANE = 16  # elements
+
+
+def _has_wide_planes(x: Tensor, axis: int) -> bool:
+    """Returns whether another dimension than `axis` is innermost in memory, and fills vectors."""
+    sizes = [x.sizes[i] for i in range(x.rank) if i != axis and same(x.strides[i], 1)]
+    return not same(x.strides[axis], 1) and any(isinstance(n, int) and n >= _MIN_PLANE for n in sizes)
+
+
+def _softmax_across(lowering: Lowering, node: Node, x: Tensor) -> None:
+    """Emits softmax or log_softmax along a dimension that is not innermost as reductions and chains.
+
+    Each step computes whole vectors of adjacent elements, so that no copy makes the dimension innermost.
+    """
+    largest = reduced(lowering, node, x, Reduction.MAXIMUM)
+    chain = ChainBuilder(lowering, node, x.sizes)
+    shifted = chain.add(BinaryFunction.SUB, chain.operand(x), chain.operand(largest))
+    chain.add(UnaryFunction.EXP, shifted)
+    chain.finish()
+    powers = lowering.tensor(node)
+    total = reduced(lowering, node, powers, Reduction.SUM)
+    if "log_softmax" not in str(node.target):
+        chain = ChainBuilder(lowering, node, x.sizes)
+        chain.add(BinaryFunction.DIV, chain.operand(powers), chain.operand(total))
+        chain.finish()
+        return
+    chain = ChainBuilder(lowering, node, total.sizes)
+    chain.add(UnaryFunction.LOG, chain.operand(total))
+    chain.finish()
+    logarithm = lowering.tensor(node)
+    chain = ChainBuilder(lowering, node, x.sizes)
+    shifted = chain.add(BinaryFunction.SUB, chain.operand(x), chain.operand(largest))
+    chain.add(BinaryFunction.SUB, shifted, chain.operand(logarithm))
+    chain.finish()
+
+
 def softmax(lowering: Lowering, node: Node) -> None:
-    """Lowers softmax and log_softmax to a step on rows; a row is the given dimension."""
+    """Lowers softmax and log_softmax to a step on rows; a row is the given dimension.
+
+    If other dimensions are innermost in memory, several steps compute the softmax across rows.
+    """
     x = lowering.tensor(node.args[0])
     axis = int(node.args[1]) % max(x.rank, 1)  # type: ignore[arg-type]
+    if _has_wide_planes(x, axis):
+        _softmax_across(lowering, node, x)
+        return
     order = [*(i for i in range(x.rank) if i != axis), axis]
     inner = lowering.with_innermost(x, axis, node).permute(order)
     flat = (product(inner.sizes[:-1]), inner.sizes[-1])

@@ -35,6 +35,7 @@ aten = torch.ops.aten
 REDUCTIONS = {
     aten.sum.dim_IntList: Reduction.SUM,
     aten.mean.dim: Reduction.MEAN,
+    aten.mean.default: Reduction.MEAN,
     aten.amax.default: Reduction.MAXIMUM,
     aten.amin.default: Reduction.MINIMUM,
     aten.max.dim: Reduction.MAXIMUM,
@@ -45,7 +46,7 @@ REDUCTIONS = {
 def reduce(lowering: Lowering, node: Node) -> None:
     """Lowers a sum, mean, maximum or minimum over some dimensions, or all."""
     x = lowering.tensor(node.args[0])
-    out = _reduced(lowering, node, x, REDUCTIONS[aten_op(node.target)])  # type: ignore[index]
+    out = reduced(lowering, node, x, REDUCTIONS[aten_op(node.target)])  # type: ignore[index]
     value = tensors_of(node)[0]
     result = out.view(tuple(lowering.symbols.register(size) for size in value.shape))
     assert result is not None
@@ -56,12 +57,14 @@ def reduce(lowering: Lowering, node: Node) -> None:
 
 
 def _axes(node: Node, rank: int) -> set[int]:
-    given = argument(node, 1)
+    given = None if is_op(node, aten.mean.default) else argument(node, 1)
     return {axis % rank for axis in ([given] if isinstance(given, int) else given or range(rank))}
 
 
-def _reduced(lowering: Lowering, node: Node, x: Tensor, reduction: Reduction) -> Tensor:
-    """Emits a reduction over the dimensions of the node, which have size 1 in the returned result.
+def reduced(
+    lowering: Lowering, node: Node, x: Tensor, reduction: Reduction, axes: Collection[int] | None = None
+) -> Tensor:
+    """Emits a reduction over the dimensions of the node or `axes`, which have size 1 in the returned result.
 
     The step reads the dimensions in the order [kept dimensions.., reduced dimensions.., one inner dimension],
     and writes them without the reduced dimensions. The inner dimension is a kept dimension with stride 1. If
@@ -73,8 +76,9 @@ def _reduced(lowering: Lowering, node: Node, x: Tensor, reduction: Reduction) ->
         node: the reduction, which names the dimensions.
         x: the input.
         reduction: the function.
+        axes: the dimensions; None for those of the node.
     """
-    axes = _axes(node, x.rank)
+    axes = _axes(node, x.rank) if axes is None else axes
     kept = [axis for axis in range(x.rank) if axis not in axes]
     inner = next((a for a in kept if same(x.strides[a], 1) and not same(x.sizes[a], 1)), None)
     outer = [axis for axis in kept if axis != inner]
@@ -108,18 +112,18 @@ def variance(lowering: Lowering, node: Node) -> None:
     chain.add(BinaryFunction.SUB, chain.operand(x), chain.operand(first))
     chain.finish()
     shifted = lowering.tensor(node)
-    shifted_mean = _reduced(lowering, node, shifted, Reduction.MEAN)
+    shifted_mean = reduced(lowering, node, shifted, Reduction.MEAN)
     chain = ChainBuilder(lowering, node, x.sizes)
     difference = chain.add(BinaryFunction.SUB, chain.operand(shifted), chain.operand(shifted_mean))
     chain.add(BinaryFunction.MUL, difference, difference)
     chain.finish()
-    squares = _reduced(lowering, node, lowering.tensor(node), Reduction.SUM)
+    squares = reduced(lowering, node, lowering.tensor(node), Reduction.SUM)
     chain = ChainBuilder(lowering, node, squares.sizes)
     chain.add(UnaryFunction.AFFINE, chain.operand(squares), p=1 / _divisor(node))
     chain.finish()
     tensors = [lowering.tensor(node)]
     if is_op(node, aten.var_mean.correction):
-        tensors.append(_reduced(lowering, node, x, Reduction.MEAN))
+        tensors.append(reduced(lowering, node, x, Reduction.MEAN))
     results = []
     for value, tensor in zip(tensors_of(node), tensors, strict=True):
         result = tensor.view(tuple(lowering.symbols.register(size) for size in value.shape))
@@ -194,6 +198,7 @@ def check_variance(node: Node, constants: Constants) -> str | None:
 ROWS: dict[object, Row] = {
     aten.sum.dim_IntList: Row(check_reduce, reduce),
     aten.mean.dim: Row(check_reduce, reduce),
+    aten.mean.default: Row(check_reduce, reduce),
     aten.amax.default: Row(check_extreme, reduce),
     aten.amin.default: Row(check_extreme, reduce),
     aten.max.dim: Row(check_extreme_with_indices, reduce),

@@ -8,6 +8,7 @@ from torch.fx import Node
 from rushlight.backends.cpu.lower.images import image_of, output_of
 from rushlight.backends.cpu.lower.lowering import Lowering
 from rushlight.backends.cpu.lower.row import Row, rows
+from rushlight.backends.cpu.lower.volumes import resize_volume
 from rushlight.backends.cpu.plan.tables import Interpolation, Resize2d
 from rushlight.ir import meta
 from rushlight.ir.constants import Constants
@@ -20,12 +21,20 @@ NEAREST = (
     aten.upsample_nearest2d.vec,
     aten.upsample_nearest1d.default,
     aten.upsample_nearest2d.default,
+    aten.upsample_nearest3d.default,
 )
-BILINEAR = (aten.upsample_bilinear2d.vec, aten.upsample_bilinear2d.default)
+EXACT = (aten._upsample_nearest_exact1d.default, aten._upsample_nearest_exact2d.default)
+"""Nearest interpolation between the centers of pixels."""
+BILINEAR = (
+    aten.upsample_bilinear2d.vec,
+    aten.upsample_bilinear2d.default,
+    aten.upsample_linear1d.default,
+    aten.upsample_trilinear3d.default,
+)
 BICUBIC = (aten.upsample_bicubic2d.vec, aten.upsample_bicubic2d.default)
 
 KINDS: dict[object, tuple[Interpolation, Interpolation]] = {
-    **dict.fromkeys(NEAREST, (Interpolation.NEAREST, Interpolation.NEAREST)),
+    **dict.fromkeys((*NEAREST, *EXACT), (Interpolation.NEAREST, Interpolation.NEAREST)),
     **dict.fromkeys(BILINEAR, (Interpolation.BILINEAR, Interpolation.BILINEAR_ALIGN_CORNERS)),
     **dict.fromkeys(BICUBIC, (Interpolation.BICUBIC, Interpolation.BICUBIC_ALIGN_CORNERS)),
 }
@@ -34,7 +43,7 @@ KINDS: dict[object, tuple[Interpolation, Interpolation]] = {
 
 def _factors(node: Node, axes: int) -> list[float | None]:
     """Returns the scale factors that the user passed for each axis; None for an axis without one."""
-    first = 2 if aten_op(node.target) in NEAREST else 3
+    first = 2 if aten_op(node.target) in (*NEAREST, *EXACT) else 3
     if aten_op(node.target) in (NEAREST[0], NEAREST[1], BILINEAR[0], BICUBIC[0]):
         given = argument(node, first)
         return [None] * axes if given is None else [float(factor) for factor in given]
@@ -43,20 +52,24 @@ def _factors(node: Node, axes: int) -> list[float | None]:
 
 
 def resize(lowering: Lowering, node: Node) -> None:
-    """Lowers nearest, bilinear and bicubic upsampling of rows [n, c, w] or images [n, c, h, w]."""
+    """Lowers nearest, linear and bicubic upsampling of rows [n, c, w], images [n, c, h, w] or volumes."""
     x = lowering.tensor(node.args[0])
-    out, image = output_of(lowering, node)
-    corners = aten_op(node.target) not in NEAREST and bool(argument(node, 2))
+    corners = aten_op(node.target) not in (*NEAREST, *EXACT) and bool(argument(node, 2))
     factors = _factors(node, x.rank - 2)
     scales = [
         _scale(int(before), int(after), _factor_in_use(node, int(before), int(after), factor), corners)
-        for before, after, factor in zip(x.sizes[2:], out.sizes[2:], factors, strict=True)
+        for before, after, factor in zip(x.sizes[2:], lowering.sizes(node)[2:], factors, strict=True)
     ]
+    interpolation = KINDS[aten_op(node.target)][corners]
+    if x.rank == 5:
+        resize_volume(lowering, node, interpolation, scales)
+        return
+    out, image = output_of(lowering, node)
     scale_h, scale_w = [1.0] * (2 - len(scales)) + scales
     step = Resize2d(
         input=image_of(lowering, x, node),
         output=image,
-        interpolation=KINDS[aten_op(node.target)][corners],
+        interpolation=interpolation,
         scale_h=scale_h,
         scale_w=scale_w,
     )
@@ -91,9 +104,15 @@ def check_resize(node: Node, constants: Constants) -> str | None:
     assert source is not None and result is not None
     if not all(isinstance(size, int) for size in (*source.shape[2:], *result.shape[2:])):
         return "its image has a dynamic size"
+    sizes = list(zip(source.shape[2:], result.shape[2:], strict=True))
+    if aten_op(node.target) in EXACT and any(
+        after % max(before, 1) or factor not in (None, after / before)
+        for (before, after), factor in zip(sizes, _factors(node, len(sizes)), strict=True)
+    ):
+        return "its output is not a multiple of its input"
     return "its image is empty" if 0 in source.shape[1:] else None
 
 
 ROWS: dict[object, Row] = {
-    **rows((*NEAREST, *BILINEAR, *BICUBIC), Row(check_resize, resize)),
+    **rows((*NEAREST, *EXACT, *BILINEAR, *BICUBIC), Row(check_resize, resize)),
 }

@@ -55,6 +55,12 @@ PRESERVED_OPS = (
     aten.mish.default,
     aten.upsample_nearest1d.vec,
     aten.upsample_bicubic2d.vec,
+    aten.upsample_linear1d.default,
+    aten.upsample_trilinear3d.default,
+    aten.upsample_nearest3d.default,
+    aten._upsample_nearest_exact1d.default,
+    aten._upsample_nearest_exact2d.default,
+    aten.repeat.default,
 )
 """Operators that this backend lowers directly; they are not decomposed."""
 

@@ -132,6 +132,31 @@ def getitem(lowering: Lowering, node: Node) -> None:
     lowering.set_tensor(node, lowering.tensors(source)[index])
 
 
+def repeat(lowering: Lowering, node: Node) -> None:
+    """Lowers a repetition: a broadcast along dimensions of one element, a copy along the others."""
+    x, counts = lowering.tensor(node.args[0]), _counts(node)
+    while x.rank < len(counts):
+        x = x.unsqueeze(0)
+    x = x.expand([n if same(size, 1) else size for n, size in zip(counts, x.sizes, strict=True)])
+    sizes = lowering.sizes(node)
+    source = x
+    for axis in reversed(range(x.rank)):
+        if not same(x.sizes[axis], sizes[axis]):
+            source = source.unsqueeze(axis)
+            source = source.expand([*source.sizes[:axis], counts[axis], *source.sizes[axis + 1 :]])
+    if source is not x:
+        x = lowering.new_tensor(sizes, dtype=x.dtype)
+        target = x.view(source.sizes)
+        assert target is not None
+        lowering.emit_copy(source, target, node)
+    lowering.set_tensor(node, x)
+
+
+def _counts(node: Node) -> list[Any]:
+    counts: Any = node.args[1]
+    return list(counts)
+
+
 def same_elements(lowering: Lowering, node: Node) -> None:
     """Lowers an operator whose result equals its input; both nodes have the same tensor."""
     lowering.set_tensor(node, lowering.tensor(node.args[0]))
@@ -239,6 +264,15 @@ def check_roll(node: Node, constants: Constants) -> str | None:
     return None if all(isinstance(source.shape[a], int) for a in axes) else "it rolls over a dynamic size"
 
 
+def check_repeat(node: Node, constants: Constants) -> str | None:
+    """Refuses the node if a size or a number of repetitions is dynamic, or the copy has many dimensions."""
+    counts = _counts(node)
+    if not is_static(node.args[0]) or not all(isinstance(count, int) for count in counts):
+        return "its sizes are dynamic"
+    many = len(counts) + sum(count > 1 for count in counts) > 8
+    return "it repeats too many dimensions" if many else None
+
+
 def check_full(node: Node, constants: Constants) -> str | None:
     """Refuses the node if the value is symbolic."""
     return None if isinstance(node.args[1], (int, float, bool)) else "its value is symbolic"
@@ -318,6 +352,7 @@ ROWS: dict[object, Row] = {
     torch.ops.dim_order_ops._clone_dim_order.default: _row(same_elements),
     torch.ops.dim_order_ops._to_dim_order_copy.default: _row(convert, check_convert),
     aten.cat.default: _row(cat, check_cat),
+    aten.repeat.default: _row(repeat, check_repeat),
     aten.roll.default: _row(roll, check_roll),
     aten.constant_pad_nd.default: _row(constant_pad_nd, check_pad),
 }

@@ -21,7 +21,7 @@ from rushlight.backends.cpu.lower.transposed import (
 )
 from rushlight.backends.cpu.plan.node import MAX_SOURCES, MIN_PIECE, Convolution, make_window
 from rushlight.backends.cpu.plan.sizes import product, same
-from rushlight.backends.cpu.plan.tables import BinaryFunction, Pool2d, Pooling
+from rushlight.backends.cpu.plan.tables import BinaryFunction, Interpolation, Pool2d, Pooling, Resize2d
 from rushlight.backends.cpu.plan.tensor import Tensor
 from rushlight.ir import meta
 from rushlight.ir.constants import Constants
@@ -262,6 +262,31 @@ def avg_pool3d(lowering: Lowering, node: Node) -> None:
     options = (triple(argument(node, 2) or kernel), triple(argument(node, 3, 0)), (1, 1, 1))
     counts = bool(argument(node, 5, True))
     lowering.set_tensor(node, _pool(lowering, node, kernel, options, counts_padding=counts))
+
+
+def resize_volume(lowering: Lowering, node: Node, interpolation: Interpolation, scales: list[float]) -> None:
+    """Lowers the resizing of a volume: first along the depth, then of each frame.
+
+    Args:
+        lowering: the steps emitted so far.
+        node: the resizing of a volume [n, c, d, h, w].
+        interpolation: the interpolation along each axis.
+        scales: the distance of two outputs in inputs, for (depth, height, width).
+    """
+    x, sizes = lowering.tensor(node.args[0]), lowering.sizes(node)
+    flat = lowering.new_tensor((*sizes[:3], *x.sizes[3:]), _LAST)
+    out = lowering.new_tensor(sizes, _LAST)
+    deep = [
+        lowering.reshape(last, (*last.sizes[:2], 1, product(last.sizes[2:])), node)
+        for last in (_channels_last(lowering, tensor, node) for tensor in (x, flat))
+    ]
+    images = [_frames(lowering, tensor, node) for tensor in (flat, out)]
+    for (source, target), (scale_h, scale_w) in ((deep, (scales[0], 1.0)), (images, scales[1:])):
+        step = Resize2d(
+            input=source, output=target, interpolation=interpolation, scale_h=scale_h, scale_w=scale_w
+        )
+        lowering.emit(step, node)
+    lowering.set_tensor(node, out)
 
 
 # ---- Checks: each returns the reason why a node is refused, or None ----
