@@ -23,15 +23,27 @@ void pack(const F32Microkernels& kernels, bool is_transposed, const float* b, in
 
 namespace {
 
-// Weights of at most kFewWeights bytes stay in the L2 cache. An LHS of at least kManyRows bytes is then prefetched
-// instead of the weights.
-constexpr int64_t kFewWeights = 192 * 1024, kManyRows = 48 * 1024;
-constexpr int64_t kMaxTile = 14 * 64;
+// Weights of at most kFewWeightBytes stay in the L2 cache. An LHS of at least kManyRowBytes is then prefetched instead
+// of the weights.
+constexpr int64_t kFewWeightBytes = 192 * 1024, kManyRowBytes = 48 * 1024;
+constexpr int64_t kMaxTileFloats = 14 * 64;  // results of the largest tile: 14 rows, 64 columns
 
-// Terms [first, last) of each of the taps [tap, taps_end).
+// A part of the terms of all sums: terms [first, last) of each of the taps [tap, taps_end). A GEMM adds the parts of a
+// result one after the other. Between two parts, the result in memory is the sum of the parts so far.
 struct Part {
   int64_t tap, taps_end, first, last;
+
+  bool is_first() const { return tap == 0 && first == 0; }
+  bool is_last(const Panels& p) const { return taps_end == p.taps && last == p.k; }
 };
+
+// Returns part `index` of the sums, which are divided into `count` parts: into ranges of taps, or into ranges of the
+// terms of a single tap. Such a range begins at an even term, because bfloat16 terms are multiplied in pairs.
+Part part_at(const Panels& p, int64_t index, int64_t count) {
+  if (p.taps > 1) return {p.taps * index / count, p.taps * (index + 1) / count, 0, p.k};
+  const auto begin_of = [&](int64_t i) { return i < count ? p.k * i / count / 2 * 2 : p.k; };
+  return {0, 1, begin_of(index), begin_of(index + 1)};
+}
 
 // Returns whether 16-bit weights are converted to float32 in registers. With few rows, each weight is used so rarely
 // that this is faster than converting a panel in memory.
@@ -48,16 +60,17 @@ void round_rows(const Panels& p, const Part& part) {
   }
 }
 
-// The width of the tiles of a panel.
+// The width of the tiles of a panel. A tile has whole vectors, or half vectors (see F32HalfMicrokernels).
 struct TileShape {
   int vectors;  // vectors of the panel
-  int halves;   // for narrow tiles on processors with F32HalfMicrokernels: half vectors; else 0
+  int halves;   // half vectors; 0 if the tile has whole vectors
 };
 
 TileShape shape_of(const Panels& p, int vectors, int64_t columns) {
   if (!p.halves || converts_in_registers(p) || has_pairs(p)) return {vectors, 0};
+  constexpr int64_t kMaxHalves = 3;  // wider panels have tiles of whole vectors
   const int64_t halves = divide_up(columns, p.halves->width);
-  return {vectors, halves <= 3 ? static_cast<int>(halves) : 0};
+  return {vectors, halves <= kMaxHalves ? static_cast<int>(halves) : 0};
 }
 
 // Returns the maximum number of rows of a tile.
@@ -78,10 +91,12 @@ int64_t packed_columns(const Panels& p, int64_t column) {
   return packing_of(*p.kernels).columns(std::min(panel_columns(p), p.n - column));
 }
 
+// Returns the packed weights of a part, in the panel that begins at `column`.
 PackedWeights weights_of(const Panels& p, int64_t column, const Part& part) {
   return p.b.from(column * p.taps * p.k + (part.tap * p.k + part.first) * packed_columns(p, column));
 }
 
+// Returns the memory of the packed weights of a part, which is prefetched before the part is computed.
 Ahead ahead_of(const Panels& p, int64_t column, const Part& part) {
   const PackedWeights b = weights_of(p, column, part);
   const int64_t terms = (part.taps_end - part.tap) * (part.last - part.first) * packed_columns(p, column);
@@ -119,28 +134,30 @@ bool is_padding(const Panels& p, const float* const* rows, int64_t count, int64_
   return true;
 }
 
-// Computes a tile of a part without the taps whose rows are all padding. The tile function is called once for each
-// sequence of adjacent taps that remain. `tile.totals` passes the sums from one call to the next.
+// Computes a tile of a part without the partial sums whose rows are all padding. With 5 taps, sum_taps 1 and padding
+// at taps 0 and 2, it computes tap 1, then taps 3 and 4: one call of the tile function for each sequence of taps that
+// remain. `totals` passes the sums from one call to the next; only the last call writes results.
 void multiply_without_padding(const Panels& p, int rows, const TileShape& shape, const PanelTile& part) {
   const int64_t item = converts_in_registers(p) ? sizeof(uint16_t) : sizeof(float);
   const int64_t step = shape.vectors * p.kernels->width;
-  const auto end_of = [&](int64_t tap) { return std::min(part.taps, tap + part.sum_taps); };
+  // A partial sum consists of the taps from `tap` to sum_end(tap).
+  const auto sum_end = [&](int64_t tap) { return std::min(part.taps, tap + part.sum_taps); };
   const auto is_skipped = [&](int64_t tap) {
-    return is_padding(p, part.rows + tap * part.row_step, rows, end_of(tap) - tap);
+    return is_padding(p, part.rows + tap * part.row_step, rows, sum_end(tap) - tap);
   };
-  int64_t last = (part.taps - 1) / part.sum_taps * part.sum_taps;
+  int64_t last = (part.taps - 1) / part.sum_taps * part.sum_taps;  // the first tap of the last sum that is computed
   while (last > 0 && is_skipped(last)) last -= part.sum_taps;
   bool continues = false;
   for (int64_t end = 0; end <= last;) {
-    int64_t tap = end;
-    while (tap < last && is_skipped(tap)) tap = end_of(tap);
-    end = end_of(tap);
-    while (end <= last && !is_skipped(end)) end = end_of(end);
+    int64_t begin = end;
+    while (begin < last && is_skipped(begin)) begin = sum_end(begin);
+    end = sum_end(begin);
+    while (end <= last && !is_skipped(end)) end = sum_end(end);
     PanelTile tile = part;
-    tile.rows += tap * part.row_step;
-    tile.taps = end - tap;
-    tile.b = static_cast<const char*>(part.b) + tap * part.k * step * item;
-    if (part.ahead) tile.ahead = static_cast<const char*>(part.ahead) + tap * part.k * part.ahead_step;
+    tile.rows += begin * part.row_step;
+    tile.taps = end - begin;
+    tile.b = static_cast<const char*>(part.b) + begin * part.k * step * item;
+    if (part.ahead) tile.ahead = static_cast<const char*>(part.ahead) + begin * part.k * part.ahead_step;
     tile.continues = continues;
     if (end <= last) {
       tile.c = part.totals;
@@ -153,8 +170,8 @@ void multiply_without_padding(const Panels& p, int rows, const TileShape& shape,
   }
 }
 
-// As multiply_rows(), with bfloat16 pairs. The sums start with the residual, and the residual of the next rows is
-// prefetched.
+// Computes a tile of rows [m, m + rows) with bfloat16 pairs. The sums start with the residual. The residual of the next
+// tile is prefetched.
 void multiply_pairs(const Panels& p, int64_t m, int rows, int vectors, const PanelTile& part) {
   PanelTile tile = part;
   tile.addend = part.epilogue.residual;
@@ -167,11 +184,25 @@ void multiply_pairs(const Panels& p, int64_t m, int rows, int vectors, const Pan
   p.pairs->panel(rows, vectors, {p.rounded + m * pairs_of(tile.k), tile});
 }
 
-// Computes a part of the sums of one panel. is_first: it is the first panel that is computed for these rows. `ahead` is
-// the memory that is read after this panel.
-void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_first, const Ahead& ahead) {
-  const F32Microkernels& kernels = *p.kernels;
-  const int64_t width = kernels.width;
+// Returns the weights of a part as the tile functions read them. Unless they are converted in registers, 16-bit weights
+// are converted to p.widened.
+const void* readable_weights(const Panels& p, int64_t column, const Part& part, int64_t terms) {
+  const PackedWeights b = weights_of(p, column, part);
+  if (b.floats) return b.floats;
+  if (converts_in_registers(p)) return b.f16;
+  const int64_t columns = packed_columns(p, column);
+  if (has_pairs(p)) {
+    p.pairs->pack_rhs(b.f16, terms, columns, reinterpret_cast<uint32_t*>(p.widened));
+  } else {
+    f16_microkernels().widen(b.type, b.f16, terms * columns, p.widened);
+  }
+  return p.widened;
+}
+
+// Returns what all tiles of a panel have in common in a part: the sizes, the weights, and what is done with the sums.
+// `rows`, `c` and the address of the residual are missing. The operator `op` of the epilogue is not included, because
+// it would delay each tile.
+PanelTile common_tile(const Panels& p, int64_t column, const Part& part) {
   PanelTile tile{};
   tile.row_step = p.row_step;
   tile.first = p.channel + part.first;
@@ -179,57 +210,64 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   tile.k = part.last - part.first;
   tile.c_step = p.c_step;
   tile.columns = std::min(panel_columns(p), p.n - column);
-  const int vectors = static_cast<int>(packed_columns(p, column) / width);
-  const int64_t steps = tile.taps * tile.k;
-  const PackedWeights b = weights_of(p, column, part);
-  tile.b = b.floats;
-  if (converts_in_registers(p)) {
-    tile.b = b.f16;
-  } else if (has_pairs(p)) {
-    p.pairs->pack_rhs(b.f16, steps, vectors * width, reinterpret_cast<uint32_t*>(p.widened));
-    tile.b = p.widened;
-  } else if (b.f16) {
-    f16_microkernels().widen(b.type, b.f16, steps * vectors * width, p.widened);
-    tile.b = p.widened;
+  tile.b = readable_weights(p, column, part, tile.taps * tile.k);
+  if (part.is_last(p)) {
+    tile.bias = p.bias ? p.bias + column : nullptr;
+    tile.epilogue = p.epilogue;
+    tile.epilogue.applies = false;
   }
-  const bool begins = part.tap == 0 && part.first == 0, ends = part.taps_end == p.taps && part.last == p.k;
-  tile.bias = ends && p.bias ? p.bias + column : nullptr;
-  const float* const addend = begins ? p.epilogue.residual : p.c;
-  if (ends) tile.epilogue = p.epilogue;
-  tile.epilogue.residual_step = begins ? p.epilogue.residual_step : p.c_step;
-  // The operator `op` is applied to all rows at once, because it would delay each tile.
-  const bool applies = tile.epilogue.applies;
-  tile.epilogue.applies = false;
+  tile.epilogue.residual_step = part.is_first() ? p.epilogue.residual_step : p.c_step;
+  divide_sums(tile);
+  return tile;
+}
+
+// Returns whether each tile prefetches the rows of the next tile, instead of a slice of the weights that are read next.
+// The rows must be contiguous in memory.
+bool prefetches_rows(const Panels& p, const Part& part, int64_t tile_rows) {
+  const bool has_whole_rows = p.taps == 1 && part.is_first() && part.is_last(p);
+  const int64_t weight_bytes = p.k * p.n * 4, row_bytes = p.m * p.k * 4;
+  return has_whole_rows && weight_bytes <= kFewWeightBytes && row_bytes >= kManyRowBytes && p.m > tile_rows &&
+         p.rows[1] - p.rows[0] == p.k;
+}
+
+// Computes a part of the sums of the panel that begins at `column`, for all rows. is_first_panel: no other panel was
+// computed before for these rows and this part. `ahead` is the memory that is read after this panel.
+void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_first_panel, const Ahead& ahead) {
+  PanelTile tile = common_tile(p, column, part);
+  const int vectors = static_cast<int>(packed_columns(p, column) / p.kernels->width);
   const TileShape shape = shape_of(p, vectors, tile.columns);
   const int64_t most = max_rows(p, shape);
   const RowDivision division(p.m, most, p.kernels->packed->has_all_rows);
-  divide_sums(tile);
-  alignas(64) float totals[kMaxTile];
+  alignas(64) float totals[kMaxTileFloats];
   tile.totals = totals;
-  const bool skips_padding = p.zeros && tile.taps > tile.sum_taps;
+  const bool is_first_part = part.is_first();
+  const bool is_middle_part = !is_first_part && !part.is_last(p);
+  // The matrix that is added to the sums: after the first part, the sums of the earlier parts.
+  const float* const addend = is_first_part ? p.epilogue.residual : p.c;
+  const int64_t terms = tile.taps * tile.k;
   // Each tile prefetches a slice of the memory. A single tile prefetches every second cache line, because processors
   // load pairs of lines.
   if (ahead.bytes > 0) {
     tile.ahead = ahead.from;
     tile.ahead_step =
-        std::min<int64_t>(division.groups == 1 ? 128 : 64, divide_up(ahead.bytes, steps * division.groups));
+        std::min<int64_t>(division.groups == 1 ? 128 : 64, divide_up(ahead.bytes, terms * division.groups));
   }
-  const bool fetches_rows = is_first && p.taps == 1 && tile.k == p.k && p.k * p.n * 4 <= kFewWeights && p.m > most &&
-                            p.m * p.k * 4 >= kManyRows && p.rows[1] - p.rows[0] == p.k;
+  const bool fetches_rows = is_first_panel && prefetches_rows(p, part, most);
+  const bool skips_padding = p.zeros && tile.taps > tile.sum_taps;
   for (int64_t g = 0, m = 0; g < division.groups; ++g) {
     const int64_t count = division.count(g);
     tile.rows = p.rows + part.tap * p.row_step + m;
     tile.c = p.c + m * p.c_step + column;
     tile.epilogue.residual = addend ? addend + m * tile.epilogue.residual_step + column : nullptr;
-    if (begins && p.fetches_output) {
+    if (is_first_part && p.fetches_output) {
       for (int64_t i = 0; i < count; ++i) fetch_to_write(tile.c + i * tile.c_step, tile.columns);
     }
     if (fetches_rows) {
       tile.ahead = m + count < p.m ? p.rows[m + count] : nullptr;
       tile.ahead_step = count * static_cast<int64_t>(sizeof(float));
     }
-    if (!begins && !ends && is_padding(p, tile.rows, count, tile.taps)) {
-      // These taps add nothing, so that the previous sums remain.
+    if (is_middle_part && is_padding(p, tile.rows, count, tile.taps)) {
+      // This part adds nothing to the sums in c.
     } else if (has_pairs(p)) {
       multiply_pairs(p, m, static_cast<int>(count), vectors, tile);
     } else if (skips_padding) {
@@ -237,10 +275,12 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
     } else {
       multiply_rows(p, static_cast<int>(count), shape, tile);
     }
-    if (tile.ahead) tile.ahead = static_cast<const char*>(tile.ahead) + steps * tile.ahead_step;
+    if (tile.ahead) tile.ahead = static_cast<const char*>(tile.ahead) + terms * tile.ahead_step;
     m += count;
   }
-  if (applies) kernels.packed->apply(p.epilogue, p.c + column, p.c_step, p.m, tile.columns);
+  if (part.is_last(p) && p.epilogue.applies) {
+    p.kernels->packed->apply(p.epilogue, p.c + column, p.c_step, p.m, tile.columns);
+  }
 }
 
 // Returns whether each product of a grouped GEMM is one panel and one sum, so that its tiles need no further division.
@@ -302,25 +342,25 @@ int64_t depth_of_part(int64_t taps, int64_t k) {
 }
 
 void multiply(const Panels& p, int64_t p0, int64_t p1) {
-  const int64_t panel = panel_columns(p);
+  const int64_t panel = panel_columns(p), panels = p1 - p0;
   const int64_t depth = p.taps * p.k;
   // With few rows, all parts of a panel are computed before the next panel, in the order of the weights in memory.
   const bool is_few = p.m <= 2 * p.kernels->gemm_rows;
   const int64_t parts = is_few && has_pairs(p) ? 1 : (depth - 1) / depth_of_part(p.taps, p.k) + 1;
-  const auto part_at = [&](int64_t i) {
-    if (p.taps > 1) return Part{p.taps * i / parts, p.taps * (i + 1) / parts, 0, p.k};
-    return Part{0, 1, p.k * i / parts / 2 * 2, i + 1 < parts ? p.k * (i + 1) / parts / 2 * 2 : p.k};
-  };
-  const Ahead rest = p.ahead.bytes == 0 && p1 * panel < p.n ? ahead_of(p, p1 * panel, part_at(0)) : p.ahead;
-  const int64_t panels = p1 - p0, count = panels * parts;
-  const auto part_of = [&](int64_t i) { return part_at(is_few ? i % parts : i / panels); };
+  // Step i computes one part of one panel.
+  const int64_t steps = panels * parts;
+  const auto part_of = [&](int64_t i) { return part_at(p, is_few ? i % parts : i / panels, parts); };
   const auto column_of = [&](int64_t i) { return (p0 + (is_few ? i / parts : i % panels)) * panel; };
-  for (int64_t i = 0; i < count; ++i) {
+  const bool has_next_panel = p1 * panel < p.n;
+  const Ahead after_last =
+      p.ahead.bytes == 0 && has_next_panel ? ahead_of(p, p1 * panel, part_at(p, 0, parts)) : p.ahead;
+  for (int64_t i = 0; i < steps; ++i) {
     const Part part = part_of(i);
     const int64_t column = column_of(i);
-    const bool is_first = column == p0 * panel;
-    if (is_first && has_pairs(p)) round_rows(p, part);
-    multiply_panel(p, column, part, is_first, i + 1 < count ? ahead_of(p, column_of(i + 1), part_of(i + 1)) : rest);
+    const bool is_first_panel = column == p0 * panel;
+    if (is_first_panel && has_pairs(p)) round_rows(p, part);
+    const Ahead ahead = i + 1 < steps ? ahead_of(p, column_of(i + 1), part_of(i + 1)) : after_last;
+    multiply_panel(p, column, part, is_first_panel, ahead);
   }
 }
 
