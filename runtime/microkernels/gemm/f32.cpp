@@ -9,20 +9,22 @@ namespace rushlight::microkernels {
 
 namespace {
 
-// The number of floats of a block of packed columns. It fits into the L2 cache and leaves room for other data.
+// The number of floats of a block of the packed RHS. It fits into the L2 cache and leaves room for other data.
 constexpr int64_t kBlockFloats = 32 * 1024;
-// With at most this depth, the rows of a tile of A fit into the L1 cache.
+// With at most this depth, the rows of a tile of the LHS fit into the L1 cache.
 constexpr int64_t kMaxDepth = 1152;
 // An LHS with at least this many floats is probably not in the L1 and L2 caches.
 constexpr int64_t kColdFloats = 16 * 1024;
-constexpr int64_t kMaxTile = 14 * 64;
+constexpr int64_t kMaxColumns = 64;                   // columns of the widest panel
+constexpr int64_t kMaxTileFloats = 14 * kMaxColumns;  // results of the largest tile
 
-struct Blocks {
-  int64_t depth;    // k in a block
-  int64_t columns;  // n in a block
+// The sizes of the blocks into which the RHS is divided. A block is packed, and then all rows are multiplied by it.
+struct BlockSize {
+  int64_t depth;    // terms of the sums
+  int64_t columns;  // a multiple of the columns of a panel
 };
 
-Blocks blocks_of(const F32Microkernels& kernels, int64_t k, int64_t n) {
+BlockSize block_size(const F32Microkernels& kernels, int64_t k, int64_t n) {
   const int64_t step = column_step(kernels);
   const int64_t parts = std::max<int64_t>(1, (k + kMaxDepth - 1) / kMaxDepth);
   const int64_t depth = std::max<int64_t>(1, (k + parts - 1) / parts);
@@ -31,14 +33,16 @@ Blocks blocks_of(const F32Microkernels& kernels, int64_t k, int64_t n) {
   return {depth, std::max(columns, step)};
 }
 
-// A range of columns that are stored contiguously.
+// Columns of a panel that are stored contiguously in a row of c.
 struct Segment {
   int64_t from;  // first column in the panel
   int64_t to;    // first column in c
   int64_t length;
 };
 
-int segments_of(const F32Gemm& p, int64_t begin, int64_t columns, Segment* segments) {
+// Writes the segments of columns [begin, begin + columns) of the product, and returns their number. Columns that are
+// not stored are in no segment; see F32Gemm::kept.
+int segments_of(const F32Gemm& p, int64_t begin, int64_t columns, Segment (&segments)[kMaxColumns]) {
   if (p.row == 0) {
     segments[0] = {0, begin, columns};
     return 1;
@@ -67,97 +71,129 @@ void multiply_tile(const F32Microkernels& kernels, int rows, int vectors, const 
   }
 }
 
-void pack(const F32Microkernels& kernels, const F32Gemm& p, int vectors, int64_t k0, int64_t depth, int64_t column,
-          int64_t columns, float* to) {
+// A block of the RHS: terms [first, first + depth) of columns [column, end).
+struct Block {
+  int64_t first, depth;
+  int64_t column, end;
+  float* packed;  // the panels of the block, one after the other: [depth, columns rounded up to vectors]
+
+  const float* panel(int64_t j) const { return packed + (j - column) * depth; }
+};
+
+int vectors_of(const F32Microkernels& kernels, int64_t columns) {
+  return static_cast<int>((columns + kernels.width - 1) / kernels.width);
+}
+
+void pack_panel(const F32Microkernels& kernels, const F32Gemm& p, const Block& block, int64_t j, int64_t columns) {
+  const int vectors = vectors_of(kernels, columns);
+  float* const to = block.packed + (j - block.column) * block.depth;
   switch (p.rhs) {
     case F32Gemm::Rhs::Rows:
-      return kernels.pack_rows(vectors, p.b + k0 * p.ldb + column, p.ldb, depth, columns, to);
+      return kernels.pack_rows(vectors, p.b + block.first * p.ldb + j, p.ldb, block.depth, columns, to);
     case F32Gemm::Rhs::Transposed:
-      return kernels.pack_transposed(vectors, p.b + column * p.ldb + k0, p.ldb, depth, columns, to);
+      return kernels.pack_transposed(vectors, p.b + j * p.ldb + block.first, p.ldb, block.depth, columns, to);
     case F32Gemm::Rhs::Gathered:
-      return kernels.pack_gathered(vectors, p.b + column, p.offsets + k0, depth, to);
+      return kernels.pack_gathered(vectors, p.b + j, p.offsets + block.first, block.depth, to);
   }
+}
+
+// Scratch memory for a tile that cannot be computed in c.
+struct LocalTile {
+  float* results;  // [rows, columns rounded up to vectors]
+  float* bias;     // [columns rounded up to vectors]
+};
+
+// Computes a tile that is not stored as whole vectors in c: in local memory, and then copies its columns to c.
+// tile.c is not set. m is the first row.
+void multiply_copied(const F32Microkernels& kernels, const F32Gemm& p, int64_t m, int rows, int64_t columns,
+                     const Segment* segments, int segment_count, const LocalTile& local, GemmTile tile) {
+  const int vectors = vectors_of(kernels, columns);
+  tile.c = local.results;
+  tile.ldc = vectors * kernels.width;
+  // Calls copy(numbers of the tile, numbers of c, bytes) for each segment of each row.
+  const auto for_each_segment = [&](auto copy) {
+    for (int i = 0; i < rows; ++i) {
+      for (int s = 0; s < segment_count; ++s) {
+        copy(local.results + i * tile.ldc + segments[s].from, p.c + (m + i) * p.ldc + segments[s].to,
+             static_cast<size_t>(segments[s].length) * sizeof(float));
+      }
+    }
+  };
+  if (tile.accumulates) {
+    for_each_segment([](float* own, const float* c, size_t bytes) { std::memcpy(own, c, bytes); });
+  }
+  if (tile.bias_of == BiasOf::Columns && columns < tile.ldc) {
+    std::memcpy(local.bias, tile.bias, static_cast<size_t>(columns) * sizeof(float));
+    tile.bias = local.bias;
+  }
+  multiply_tile(kernels, rows, vectors, tile);
+  for_each_segment([](const float* own, float* c, size_t bytes) { std::memcpy(c, own, bytes); });
+}
+
+// Multiplies rows [m, m + rows) by one panel of a block, the columns [j, j + columns). next_a is the LHS of the next
+// tile, which is prefetched, or null.
+void multiply_panel(const F32Microkernels& kernels, const F32Gemm& p, const Block& block, int64_t m, int rows,
+                    int64_t j, int64_t columns, const float* next_a, const LocalTile& local) {
+  Segment segments[kMaxColumns];
+  const int segment_count = segments_of(p, j, columns, segments);
+  if (segment_count == 0) return;
+  GemmTile tile{};
+  tile.a = p.a + m * p.lda + block.first, tile.lda = p.lda;
+  tile.b = block.panel(j);
+  tile.k = block.depth;
+  tile.bias = p.bias;
+  tile.next_a = next_a;
+  tile.accumulates = block.first > 0 || p.accumulates;
+  const bool has_last_terms = block.first + block.depth >= p.k;
+  tile.bias_of = has_last_terms ? p.bias_of : BiasOf::None;
+  if (tile.bias_of == BiasOf::Rows) tile.bias = p.bias + m;
+  if (tile.bias_of == BiasOf::Columns) tile.bias = p.bias + j;
+  const int vectors = vectors_of(kernels, columns);
+  if (segment_count > 1 || segments[0].length != vectors * kernels.width) {
+    return multiply_copied(kernels, p, m, rows, columns, segments, segment_count, local, tile);
+  }
+  tile.c = p.c + m * p.ldc + segments[0].to;
+  tile.ldc = p.ldc;
+  multiply_tile(kernels, rows, vectors, tile);
 }
 
 }  // namespace
 
+// The scratch memory consists of a LocalTile and a packed block.
 int64_t gemm_scratch(const F32Microkernels& kernels, int64_t k, int64_t n) {
-  const Blocks blocks = blocks_of(kernels, k, n);
-  return blocks.depth * blocks.columns + kMaxTile + column_step(kernels);
+  const BlockSize size = block_size(kernels, k, n);
+  return size.depth * size.columns + kMaxTileFloats + column_step(kernels);
 }
 
 void multiply(const F32Microkernels& kernels, const F32Gemm& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
               float* scratch) {
-  const int64_t width = kernels.width;
-  const int64_t step = column_step(kernels);
-  const Blocks blocks = blocks_of(kernels, p.k, p.n);
-  float* const local = scratch;
-  float* const local_bias = local + kMaxTile;
-  float* const packed = local_bias + step;
   const int64_t rows = m1 - m0;
   if (rows <= 0) return;
-  const int64_t most = tile_rows(kernels.gemm_rows, p.lda), groups = (rows + most - 1) / most;
-  const int64_t base = rows / groups;
-  const int64_t larger = rows % groups;  // number of tiles with base + 1 rows
-
-  for (int64_t column = n0; column < n1; column += blocks.columns) {
-    const int64_t end = std::min(n1, column + blocks.columns);
-    int64_t k0 = 0;
+  const int64_t step = column_step(kernels);
+  const BlockSize size = block_size(kernels, p.k, p.n);
+  const LocalTile local{scratch, scratch + kMaxTileFloats};
+  // The rows are divided into tiles of nearly equal size: `larger` tiles with base + 1 rows, then tiles with `base`.
+  const int64_t most = tile_rows(kernels.gemm_rows, p.lda), tiles = (rows + most - 1) / most;
+  const int64_t base = rows / tiles, larger = rows % tiles;
+  for (int64_t column = n0; column < n1; column += size.columns) {
+    Block block{0, 0, column, std::min(n1, column + size.columns), local.bias + step};
     do {
-      const int64_t depth = std::min(blocks.depth, p.k - k0);
-      const bool fetch_ahead = rows * depth >= kColdFloats;
-      for (int64_t j = column; j < end; j += step) {
-        const int64_t columns = std::min(step, end - j);
-        const int vectors = static_cast<int>((columns + width - 1) / width);
-        pack(kernels, p, vectors, k0, depth, j, columns, packed + (j - column) * depth);
+      block.depth = std::min(size.depth, p.k - block.first);
+      for (int64_t j = column; j < block.end; j += step) {
+        pack_panel(kernels, p, block, j, std::min(step, block.end - j));
       }
-      for (int64_t group = 0, m = m0; group < groups; ++group) {
-        const int count = static_cast<int>(base + (group < larger ? 1 : 0));
-        for (int64_t j = column; j < end; j += step) {
-          const int64_t columns = std::min(step, end - j);
-          const int vectors = static_cast<int>((columns + width - 1) / width);
-          GemmTile tile{
-              p.a + m * p.lda + k0, p.lda, packed + (j - column) * depth, depth, BiasOf::None, p.bias, nullptr, 0};
-          if (fetch_ahead && j == column) tile.next_a = tile.a + count * p.lda;
-          tile.accumulates = k0 > 0 || p.accumulates;
-          if (k0 + depth >= p.k) tile.bias_of = p.bias_of;
-          if (tile.bias_of == BiasOf::Rows) tile.bias = p.bias + m;
-          if (tile.bias_of == BiasOf::Columns) tile.bias = p.bias + j;
-          Segment segments[66];
-          const int segment_count = segments_of(p, j, columns, segments);
-          if (segment_count == 1 && segments[0].length == vectors * width) {
-            tile.c = p.c + m * p.ldc + segments[0].to;
-            tile.ldc = p.ldc;
-            multiply_tile(kernels, count, vectors, tile);
-            continue;
-          }
-          if (segment_count == 0) continue;
-          tile.c = local;
-          tile.ldc = vectors * width;
-          if (tile.accumulates) {
-            for (int i = 0; i < count; ++i) {
-              for (int s = 0; s < segment_count; ++s) {
-                std::memcpy(local + i * tile.ldc + segments[s].from, p.c + (m + i) * p.ldc + segments[s].to,
-                            static_cast<size_t>(segments[s].length) * sizeof(float));
-              }
-            }
-          }
-          if (tile.bias_of == BiasOf::Columns && columns < vectors * width) {
-            std::memcpy(local_bias, tile.bias, static_cast<size_t>(columns) * sizeof(float));
-            tile.bias = local_bias;
-          }
-          multiply_tile(kernels, count, vectors, tile);
-          for (int i = 0; i < count; ++i) {
-            for (int s = 0; s < segment_count; ++s) {
-              std::memcpy(p.c + (m + i) * p.ldc + segments[s].to, local + i * tile.ldc + segments[s].from,
-                          static_cast<size_t>(segments[s].length) * sizeof(float));
-            }
-          }
+      const bool prefetches = rows * block.depth >= kColdFloats;
+      for (int64_t t = 0, m = m0; t < tiles; ++t) {
+        const int count = static_cast<int>(base + (t < larger ? 1 : 0));
+        for (int64_t j = column; j < block.end; j += step) {
+          const bool fetches = prefetches && j == column;
+          multiply_panel(kernels, p, block, m, count, j, std::min(step, block.end - j),
+                         fetches ? p.a + (m + count) * p.lda + block.first : nullptr, local);
         }
         m += count;
       }
-      k0 += depth;
-    } while (k0 < p.k);
+      block.first += block.depth;
+    } while (block.first < p.k);
   }
 }
 
