@@ -150,11 +150,12 @@ void multiply_columns(const Int8Microkernels& kernels, const Int8Gemm& p, int64_
   }
 }
 
-// Divides rows into tiles of similar height, and returns the rows of the first tile. A high tile has an even number of
-// rows if it is not the last one.
-int64_t part_of(int64_t count, int64_t most) {
-  const int64_t parts = (count + most - 1) / most, rows = (count + parts - 1) / parts;
-  return parts > 1 && rows < most ? (rows + 1) / 2 * 2 : rows;
+// Divides `count` rows into tiles of similar height, at most `most` rows, and returns the height of the first tile. If
+// other tiles follow, it is even or `most`, because high tiles with an odd height are computed in two parts; see
+// tables/tile_parts.h.
+int64_t first_tile_rows(int64_t count, int64_t most) {
+  const int64_t tiles = (count + most - 1) / most, rows = (count + tiles - 1) / tiles;
+  return tiles > 1 && rows < most ? (rows + 1) / 2 * 2 : rows;
 }
 
 // Sets the LHS of the next tile to windows from `row` on. Returns the number of rows of the tile, which are in one line
@@ -163,59 +164,111 @@ int64_t next_windows(const Int8Microkernels& kernels, const Int8Windows& w, int6
   const int64_t line = row / w.width, x = row - line * w.width;
   tile->lhs = w.first + line * w.line_step + x * w.row_step;
   const bool is_of_two = x == 0 && 2 * w.width <= std::min<int64_t>(rows, kernels.rows);
-  const int64_t count = is_of_two ? 2 * w.width : part_of(std::min(rows, w.width - x), kernels.rows);
+  const int64_t count = is_of_two ? 2 * w.width : first_tile_rows(std::min(rows, w.width - x), kernels.rows);
   tile->half_step = is_of_two ? w.line_step : (count + 1) / 2 * w.row_step;
   return count;
 }
 
-// The previous tile, whose epilogue is applied while the sums of the next tile are computed.
-struct Pipelined {
-  bool is_there = false;
-  TileEpilogue end;
-  PanelEpilogue panels[2];  // the epilogue of this tile's panel, and of another panel
+// A block of results: rows [row, row + rows) of one panel, whose columns are [column, column + columns).
+struct Block {
+  int64_t row, rows;
+  int64_t column, columns;
 };
 
-// Computes one panel of columns from `column` on, for `rows` rows from `row` on. The LHS of these rows is `left`.
-void multiply_results(const Int8Microkernels& kernels, const Int8Gemm& p, Int8Tile tile, int64_t row, int64_t rows,
-                      int64_t column, int64_t columns, const uint8_t* lhs, Pipelined* behind) {
-  const bool is_bytes = p.out_kind == Int8Gemm::Out::Quantized;
+// The last tile of gemm_pipelined(): its sums are in memory, and its epilogue is applied while the sums of the next
+// tile are computed. The next tile may belong to another panel.
+struct PendingTile {
+  bool exists = false;
+  TileEpilogue end;
+  PanelEpilogue panels[2];  // one belongs to this tile, if it exists
+
+  PanelEpilogue& free_panel() { return panels[exists && end.panel == &panels[0] ? 1 : 0]; }
+};
+
+// Computes a block with microkernels that convert sums to results in the same function (gemm_results() and
+// gemm_pipelined()). `tile` is the first tile without its LHS. `lhs` is the LHS of the block, unless p.windows is set.
+void multiply_to_results(const Int8Microkernels& kernels, const Int8Gemm& p, const Block& block, Int8Tile tile,
+                         const uint8_t* lhs, PendingTile* pending) {
+  const bool is_quantized = p.out_kind == Int8Gemm::Out::Quantized;
+  const int64_t result_bytes = is_quantized ? 1 : sizeof(float);
   const int vectors = static_cast<int>(tile.sums_stride / kernels.lanes);
-  const int32_t* const sums_of_rhs = rhs_sums(p.rhs) + column;
-  const int32_t* const correction = p.requantize.correction ? p.requantize.correction + column : nullptr;
-  const int64_t size = is_bytes ? 1 : sizeof(float);
-  PanelEpilogue& panel = behind->panels[behind->is_there && behind->end.panel == behind->panels];
-  Dequantize reals{};
-  TileEpilogue end{&panel, is_bytes ? nullptr : &reals, nullptr, p.out_stride, columns};
-  bool can_wait = false;
-  if (p.windows) tile.groups = p.windows->run / kernels.group, tile.runs = p.windows->runs;
-  if (is_bytes) {
-    can_wait = kernels.prepare_requantize(vectors, requantize_of(p, column, correction), columns, &panel);
-  } else {
-    kernels.prepare_dequantize(vectors, dequantize_of(kernels, p, row, column, sums_of_rhs), columns, &panel);
-  }
-  can_wait = can_wait && kernels.gemm_pipelined && tile.groups >= kMinPipelinedGroups;
+  const int32_t* const sums_of_rhs = rhs_sums(p.rhs) + block.column;
+  PanelEpilogue& panel = pending->free_panel();
+  Dequantize dequantize{};
+  TileEpilogue end{&panel, is_quantized ? nullptr : &dequantize, nullptr, p.out_stride, block.columns};
   end.has_other_mask = p.requantize.sum.sign_mask != 0;
-  for (int64_t i = 0, count = 0; i < rows; i += count) {
+  bool is_pipelined = false;  // whether full tiles are computed by gemm_pipelined()
+  if (is_quantized) {
+    const int32_t* const correction = p.requantize.correction ? p.requantize.correction + block.column : nullptr;
+    const Requantize requantize = requantize_of(p, block.column, correction);
+    const bool is_faster = kernels.prepare_requantize(vectors, requantize, block.columns, &panel);
+    is_pipelined = is_faster && kernels.gemm_pipelined && tile.groups >= kMinPipelinedGroups;
+  } else {
+    dequantize = dequantize_of(kernels, p, block.row, block.column, sums_of_rhs);
+    kernels.prepare_dequantize(vectors, dequantize, block.columns, &panel);
+  }
+  for (int64_t i = 0, count = 0; i < block.rows; i += count) {
+    const int64_t left = block.rows - i;
     if (p.windows) {
-      count = next_windows(kernels, *p.windows, row + i, rows - i, &tile);
+      count = next_windows(kernels, *p.windows, block.row + i, left, &tile);
     } else {
-      const int64_t below = rows - i - kernels.rows;
-      count = can_wait && (below >= kernels.rows / 2 || below == 0) ? kernels.rows : part_of(rows - i, kernels.rows);
+      // A full tile is followed by no rows, or by at least half a tile.
+      const bool is_full = left == kernels.rows || left - kernels.rows >= kernels.rows / 2;
+      count = is_pipelined && is_full ? kernels.rows : first_tile_rows(left, kernels.rows);
       tile.lhs = lhs + i * tile.lhs_stride * kernels.lhs_size;
       tile.half_step = (count + 1) / 2 * tile.lhs_stride;
     }
-    const int64_t at = (row + i) * p.out_stride + column;
-    if (!is_bytes) reals = dequantize_of(kernels, p, row + i, column, sums_of_rhs);
-    if (is_bytes && p.requantize.sum.others) end.others = p.requantize.sum.others + at;
-    end.out = static_cast<uint8_t*>(p.out) + at * size;
-    if (can_wait && count == kernels.rows) {
-      kernels.gemm_pipelined(tile, end, behind->is_there ? &behind->end : nullptr);
-      behind->is_there = true;
-      behind->end = end;
+    const int64_t at = (block.row + i) * p.out_stride + block.column;
+    if (!is_quantized) dequantize = dequantize_of(kernels, p, block.row + i, block.column, sums_of_rhs);
+    if (is_quantized && p.requantize.sum.others) end.others = p.requantize.sum.others + at;
+    end.out = static_cast<uint8_t*>(p.out) + at * result_bytes;
+    if (is_pipelined && count == kernels.rows) {
+      kernels.gemm_pipelined(tile, end, pending->exists ? &pending->end : nullptr);
+      pending->exists = true;
+      pending->end = end;
     } else {
       kernels.gemm_results(static_cast<int>(count), vectors, tile, end);
     }
     tile.ahead += tile.runs * tile.groups * tile.ahead_step;
+  }
+}
+
+// Memory that is read next. The tiles of a block prefetch it, a slice each.
+struct NextMemory {
+  const int8_t* from;  // may be null
+  int64_t bytes;
+};
+
+// Returns the memory that is read after a block, unless an earlier block has prefetched it: the next panel of the RHS,
+// which follows the panel of the block, or p.ahead after the last panel.
+NextMemory memory_after(const Int8Gemm& p, const Block& block, int64_t m0, int64_t m1, int64_t n1, const int8_t* panel,
+                        int64_t panel_bytes) {
+  const bool is_last_panel = block.column + block.columns >= n1;
+  if (!is_last_panel) return {block.row == m0 ? panel + panel_bytes : nullptr, panel_bytes};
+  return {block.row + block.rows == m1 ? p.ahead : nullptr, p.ahead_bytes};
+}
+
+// Computes a block with gemm(), which stores sums. The sums of a few tiles are converted to results at a time. `tile`
+// is the first tile without its LHS; its sums have kSumBytes.
+void multiply_to_sums(const Int8Microkernels& kernels, const Int8Gemm& p, const Block& block, Int8Tile tile,
+                      const uint8_t* lhs) {
+  int32_t* const sums = tile.sums;
+  const int vectors = static_cast<int>(tile.sums_stride / kernels.lanes);
+  const int32_t* const sums_of_rhs = rhs_sums(p.rhs) + block.column;
+  const int32_t* const correction = p.requantize.correction ? p.requantize.correction + block.column : nullptr;
+  const int64_t tiles = (block.rows + kernels.rows - 1) / kernels.rows;
+  // With more rows of sums than this, there is no space for another tile.
+  const int64_t most = kSumBytes / (4 * tile.sums_stride) - kernels.rows;
+  for (int64_t i = 0, done = 0, t = 0; t < tiles; ++t) {
+    const int64_t count = (block.rows - i + tiles - t - 1) / (tiles - t);
+    tile.lhs = lhs + i * tile.lhs_stride * kernels.lhs_size;
+    tile.sums = sums + (i - done) * tile.sums_stride;
+    kernels.gemm(static_cast<int>(count), vectors, tile);
+    i += count;
+    if (i < block.rows && i - done <= most) continue;
+    finish(kernels, p, block.row + done, block.column, {sums, tile.sums_stride, i - done, block.columns, p.out_stride},
+           sums_of_rhs, correction);
+    done = i;
   }
 }
 
@@ -280,57 +333,43 @@ void multiply(const Int8Microkernels& kernels, const Int8Gemm& p, int64_t m0, in
   const int64_t depth = round_up(p.k, kernels.group);
   const int64_t step = column_step(kernels);
   const int8_t* const panels = panels_of(p.rhs, p.n);
-  const int64_t block = p.windows ? std::max<int64_t>(1, m1 - m0) : block_rows(kernels, p.k);
+  const int64_t most = p.windows ? std::max<int64_t>(1, m1 - m0) : block_rows(kernels, p.k);
+  const bool gives_results = kernels.gemm_results && p.out_kind != Int8Gemm::Out::Int32;
 
-  Pipelined behind;
+  PendingTile pending;
   for (int64_t row = m0; row < m1;) {
     // All blocks have similar sizes, so that no tile is much smaller than the others.
-    const int64_t blocks = (m1 - row + block - 1) / block;
+    const int64_t blocks = (m1 - row + most - 1) / most;
     const int64_t rows = (m1 - row + blocks - 1) / blocks;
-    const uint8_t* from = in_place ? p.lhs + row * stride : lhs;
+    const int64_t tiles = (rows + kernels.rows - 1) / kernels.rows;
+    const uint8_t* const from = in_place ? p.lhs + row * stride : lhs;
     if (!p.windows && !in_place) read_lhs(kernels, p, row, rows, depth, stride, lhs);
-    const int64_t tiles_down = (rows + kernels.rows - 1) / kernels.rows;
     for (int64_t column = n0; column < n1; column += step) {
-      const int64_t columns = std::min(step, n1 - column);
-      const int vectors = panel_vectors(kernels, std::min(step, p.n - column));
-      Int8Tile tile{nullptr, stride, panels + column * depth, depth / kernels.group, sums, vectors * kernels.lanes,
-                    false};
-      if (p.windows) tile.run_step = p.windows->run_step;
-      if (kernels.gemm_results && p.out_kind != Int8Gemm::Out::Int32) {
-        // Each tile prefetches a slice of the memory that is read next, unless an earlier tile has prefetched it.
-        const int64_t panel_bytes = depth * tile.sums_stride;
-        const int8_t* next = nullptr;
-        int64_t bytes = panel_bytes;
-        if (column + columns < n1) {
-          if (row == m0) next = tile.rhs + panel_bytes;
-        } else if (row + rows == m1) {
-          next = p.ahead, bytes = p.ahead_bytes;
-        }
-        tile.ahead = next ? next : tile.rhs;
-        if (next) tile.ahead_step = std::min<int64_t>(64, bytes / (tile.groups * tiles_down) + 1);
-        multiply_results(kernels, p, tile, row, rows, column, columns, from, &behind);
-        if (p.finish) p.finish(p.finish_context, row, rows, column, columns);
-        continue;
+      const Block block{row, rows, column, std::min(step, n1 - column)};
+      Int8Tile tile{};
+      tile.lhs_stride = stride;
+      tile.rhs = panels + column * depth;
+      tile.groups = depth / kernels.group;
+      tile.sums = sums;
+      tile.sums_stride = panel_vectors(kernels, std::min(step, p.n - column)) * kernels.lanes;
+      if (p.windows) {
+        tile.groups = p.windows->run / kernels.group;
+        tile.runs = p.windows->runs, tile.run_step = p.windows->run_step;
       }
-      const int32_t* const sums_of_rhs = rhs_sums(p.rhs) + column;
-      const int32_t* const correction = p.requantize.correction ? p.requantize.correction + column : nullptr;
-      const int64_t most = kSumBytes / (4 * tile.sums_stride) - kernels.rows;
-      for (int64_t i = 0, done = 0, t = 0; t < tiles_down; ++t) {
-        const int64_t count = (rows - i + tiles_down - t - 1) / (tiles_down - t);
-        tile.lhs = from + i * stride * kernels.lhs_size;
-        tile.sums = sums + (i - done) * tile.sums_stride;
-        kernels.gemm(static_cast<int>(count), vectors, tile);
-        i += count;
-        if (i < rows && i - done <= most) continue;
-        finish(kernels, p, row + done, column, {sums, tile.sums_stride, i - done, columns, p.out_stride}, sums_of_rhs,
-               correction);
-        done = i;
+      if (gives_results) {
+        const NextMemory ahead = memory_after(p, block, m0, m1, n1, tile.rhs, depth * tile.sums_stride);
+        tile.ahead = ahead.from ? ahead.from : tile.rhs;
+        const int64_t steps = depth / kernels.group * tiles;
+        if (ahead.from) tile.ahead_step = std::min<int64_t>(64, ahead.bytes / steps + 1);
+        multiply_to_results(kernels, p, block, tile, from, &pending);
+      } else {
+        multiply_to_sums(kernels, p, block, tile, from);
       }
-      if (p.finish) p.finish(p.finish_context, row, rows, column, columns);
+      if (p.finish) p.finish(p.finish_context, row, rows, column, block.columns);
     }
     row += rows;
   }
-  if (behind.is_there) kernels.finish_pipelined(sums, behind.end);
+  if (pending.exists) kernels.finish_pipelined(sums, pending.end);
 }
 
 }  // namespace rushlight::microkernels
