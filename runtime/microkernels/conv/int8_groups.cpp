@@ -120,9 +120,9 @@ void PackedInt8Groups::run_block(const Operands& operands, int64_t block, int64_
   }
   int32_t* const sums = reinterpret_cast<int32_t*>(scratch + image_bytes() + repeated_bytes());
   const uint8_t** const taps = reinterpret_cast<const uint8_t**>(reinterpret_cast<uint8_t*>(sums) + sum_bytes());
-  const Requantize how{
-      corrections_ + channel,         multipliers + channel,           offsets ? offsets + channel : nullptr,
-      range.zero + operands.out_mask, range.least + operands.out_mask, range.most + operands.out_mask};
+  const float* const offset = offsets ? offsets + channel : nullptr;
+  Requantize how{corrections_ + channel, multipliers + channel, offset, range.zero, range.least, range.most};
+  how.set_sign_mask(operands.out_mask);
   const int64_t width = window_.out_size[2], pixel = pixel_bytes();
   uint8_t* out = static_cast<uint8_t*>(operands.out) + begin * width * channels + channel;
   for (int64_t row = 0; row < rows; ++row, out += width * channels) {

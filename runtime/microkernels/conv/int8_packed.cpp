@@ -101,11 +101,8 @@ void PackedInt8Conv::multiply_to_int8(const Operands& operands, const Part& part
   if (operands.residual) {
     Int8Sum& s = p.requantize.sum;
     s.others = static_cast<const int8_t*>(operands.residual) + first, s.sign_mask = operands.residual_mask;
-    s.range.zero += operands.out_mask, s.range.least += operands.out_mask, s.range.most += operands.out_mask;
-  } else {
-    Requantize& r = p.requantize;
-    r.zero += operands.out_mask, r.least += operands.out_mask, r.most += operands.out_mask;
   }
+  p.requantize.set_sign_mask(operands.out_mask);
   p.out = static_cast<uint8_t*>(operands.out) + first;
   microkernels::multiply(*kernels, p, part.begin, part.end, part.n0, part.n1, part.scratch);
 }

@@ -79,6 +79,16 @@ struct Requantize {
   int32_t zero;
   int32_t least, most;  // within the range of int8 or of uint8
   Int8Sum sum = {};
+
+  // Changes the results from int8 to result ^ sign_mask, where sign_mask is 0 or 0x80: shifts the range of the last
+  // quantization. `sum` is already set.
+  void set_sign_mask(uint8_t sign_mask) {
+    if (sum.others) {
+      sum.range = {sum.range.zero + sign_mask, sum.range.least + sign_mask, sum.range.most + sign_mask};
+    } else {
+      zero += sign_mask, least += sign_mask, most += sign_mask;
+    }
+  }
 };
 
 // Returns a - b * c modulo 2^32, because the zero points of a damaged program can have any value.

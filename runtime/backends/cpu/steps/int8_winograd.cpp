@@ -9,13 +9,16 @@ namespace rushlight::cpu {
 
 namespace {
 
-constexpr int64_t kColumns = 64;             // output channels whose products are stored at a time
+constexpr int64_t kColumns = 64;             // output channels of a block of filters
 constexpr int64_t kInputBytes = 320 * 1024;  // bytes of transformed input that are stored at a time
-constexpr int64_t kMaxTiles = 28;            // maximum number of output tiles that are stored at a time
-constexpr int64_t kMaxRun = 4;  // maximum number of adjacent tiles that are transformed to outputs at a time
+constexpr int64_t kMaxTiles = 28;            // the most tiles of a group
+constexpr int64_t kMaxRun = 4;  // the most adjacent tiles whose products are transformed to outputs at a time
 constexpr int kMaxPoints = 36, kMaxSide = 4;
-constexpr int64_t kLineStep = kMaxRun * kMaxSide * kColumns;
+constexpr int64_t kLineStep = kMaxRun * kMaxSide * kColumns;  // sums from line to line of the outputs of a run
 
+// A tile has m x m outputs. Its input is transformed to (m + 2)^2 vectors of channels, the points. Tiles are computed
+// in groups: the inputs of a group are transformed; for each block of output channels and each point, an int16 GEMM
+// multiplies the points of all tiles by the transformed filters; the products are transformed to outputs.
 class Int8WinogradStep final : public Step {
  public:
   Error bind(const schema::Int8Gemm& op, Binder& binder, int m) {
@@ -61,9 +64,10 @@ class Int8WinogradStep final : public Step {
     if (residual_) RL_TRY(require_residual(*residual_, *out_));
     tile_rows_ = divide_up(out_->sizes[1], m_);
     tile_columns_ = divide_up(out_->sizes[2], m_);
-    count_ = out_->sizes[0] * tile_rows_ * tile_columns_;
-    most_ = std::clamp<int64_t>(kInputBytes / (points() * row_step() * 2), 1, kMaxTiles);
-    most_ = std::max<int64_t>(1, std::min(most_, count_));
+    tiles_ = out_->sizes[0] * tile_rows_ * tile_columns_;
+    const int64_t tile_bytes = points() * row_step() * int64_t{sizeof(int16_t)};
+    group_tiles_ = std::clamp<int64_t>(kInputBytes / tile_bytes, 1, kMaxTiles);
+    group_tiles_ = std::max<int64_t>(1, std::min(group_tiles_, tiles_));
     return Error::Ok;
   }
 
@@ -73,36 +77,9 @@ class Int8WinogradStep final : public Step {
 
   Error run(Run& run) override {
     const int64_t workers = work() < kSerialWork ? 1 : run.workers;
-    float* const scratch = run.scratch;
     std::memset(padding_, static_cast<uint8_t>(zero_) ^ in_->sign_mask, static_cast<size_t>(channels_));
-    const int64_t columns = divide_up(outputs_, kColumns);
-    if (workers == 1 || count_ >= workers * microkernels::int8_microkernels().rows) {
-      for_workers(run.context, workers, count_, [&](int64_t worker, int64_t begin, int64_t end) {
-        int16_t* const input = reinterpret_cast<int16_t*>(scratch + worker * (input_floats() + sums_floats()));
-        int32_t* const sums = reinterpret_cast<int32_t*>(input) + input_floats();
-        const int64_t blocks = divide_up(end - begin, most_);
-        for (int64_t b = 0; b < blocks; ++b) {
-          const int64_t first = begin + (end - begin) * b / blocks;
-          const int64_t count = begin + (end - begin) * (b + 1) / blocks - first;
-          for (int64_t i = 0; i < count; ++i) transform(first + i, input + i * row_step());
-          for (int64_t c = 0; c < columns; ++c) convolve(first, count, c * kColumns, input, sums);
-        }
-      });
-      return Error::Ok;
-    }
-    // If there are few tiles, the output channels are divided among the workers.
-    int16_t* const input = reinterpret_cast<int16_t*>(scratch);
-    const int64_t blocks = divide_up(count_, most_);
-    for (int64_t b = 0; b < blocks; ++b) {
-      const int64_t first = count_ * b / blocks, count = count_ * (b + 1) / blocks - first;
-      for_workers(run.context, workers, count, [&](int64_t, int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) transform(first + i, input + i * row_step());
-      });
-      for_workers(run.context, workers, columns, [&](int64_t worker, int64_t begin, int64_t end) {
-        int32_t* const sums = reinterpret_cast<int32_t*>(scratch + input_floats() + worker * sums_floats());
-        for (int64_t c = begin; c < end; ++c) convolve(first, count, c * kColumns, input, sums);
-      });
-    }
+    const bool has_many_tiles = tiles_ >= workers * microkernels::int8_microkernels().rows;
+    workers == 1 || has_many_tiles ? run_by_tiles(run, workers) : run_by_channels(run, workers);
     return Error::Ok;
   }
 
@@ -116,6 +93,7 @@ class Int8WinogradStep final : public Step {
   int64_t work() const override { return 2 * out_->numel() * channels_ * 9; }
 
  private:
+  // The position of the first output of a tile.
   struct Place {
     int64_t image, line, column;
   };
@@ -124,14 +102,49 @@ class Int8WinogradStep final : public Step {
     return {line / tile_rows_, line % tile_rows_ * m_, tile % tile_columns_ * m_};
   }
   int64_t points() const { return (m_ + 2) * (m_ + 2); }
-  // Rows are an odd number of cache lines apart, and the distance between points is not a power of two, so that they
-  // use different cache sets.
+  // Returns the int16 numbers from tile to tile of a point. This is an odd number of cache lines, and the distance
+  // between points is not a power of two, so that they use different cache sets.
   int64_t row_step() const { return (round_up(channels_, 32) / 32 | 1) * 32; }
-  int64_t input_floats() const { return round_up(points() * most_ * row_step() / 2, 16); }
-  int64_t sums_step() const { return most_ * kColumns + 16; }
-  // Sums of all points, followed by the sums of the output pixels of a tile.
+  // Returns the memory of the transformed input of a group [points, group_tiles_, row_step()] in floats.
+  int64_t input_floats() const { return round_up(points() * group_tiles_ * row_step() / 2, 16); }
+  // Returns the sums from point to point of the products [points, group_tiles_, kColumns].
+  int64_t sums_step() const { return group_tiles_ * kColumns + 16; }
+  // Returns the memory of the products of a block, and of the outputs of a run of tiles, in floats.
   int64_t sums_floats() const { return points() * sums_step() + kMaxSide * kLineStep; }
 
+  // Divides the tiles among the workers.
+  void run_by_tiles(Run& run, int64_t workers) const {
+    for_workers(run.context, workers, tiles_, [&](int64_t worker, int64_t begin, int64_t end) {
+      int16_t* const input = reinterpret_cast<int16_t*>(run.scratch + worker * (input_floats() + sums_floats()));
+      int32_t* const sums = reinterpret_cast<int32_t*>(input) + input_floats();
+      const int64_t groups = divide_up(end - begin, group_tiles_);
+      for (int64_t g = 0; g < groups; ++g) {
+        const int64_t first = begin + (end - begin) * g / groups;
+        const int64_t count = begin + (end - begin) * (g + 1) / groups - first;
+        for (int64_t i = 0; i < count; ++i) transform(first + i, input + i * row_step());
+        for (int64_t c = 0; c < outputs_; c += kColumns) convolve(first, count, c, input, sums);
+      }
+    });
+  }
+
+  // Divides the output channels among the workers, for images with few tiles.
+  void run_by_channels(Run& run, int64_t workers) const {
+    int16_t* const input = reinterpret_cast<int16_t*>(run.scratch);
+    const int64_t groups = divide_up(tiles_, group_tiles_);
+    for (int64_t g = 0; g < groups; ++g) {
+      const int64_t first = tiles_ * g / groups, count = tiles_ * (g + 1) / groups - first;
+      for_workers(run.context, workers, count, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) transform(first + i, input + i * row_step());
+      });
+      const int64_t blocks = divide_up(outputs_, kColumns);
+      for_workers(run.context, workers, blocks, [&](int64_t worker, int64_t begin, int64_t end) {
+        int32_t* const sums = reinterpret_cast<int32_t*>(run.scratch + input_floats() + worker * sums_floats());
+        for (int64_t block = begin; block < end; ++block) convolve(first, count, block * kColumns, input, sums);
+      });
+    }
+  }
+
+  // Transforms the input of a tile. The points are group_tiles_ * row_step() numbers apart.
   void transform(int64_t tile, int16_t* to) const {
     const Place at = place(tile);
     const int64_t height = in_->sizes[1], width = in_->sizes[2];
@@ -144,77 +157,77 @@ class Int8WinogradStep final : public Step {
         *to_pixel++ = is_outside ? padding_ : image + (y * width + x) * channels_;
       }
     }
-    loops_->input(m_, pixels, in_->sign_mask, channels_, to, most_ * row_step());
+    loops_->input(m_, pixels, in_->sign_mask, channels_, to, group_tiles_ * row_step());
   }
 
-  // Computes output channels from `first_column` on for `count` tiles from `first` on.
-  void convolve(int64_t first, int64_t count, int64_t first_column, const int16_t* input, int32_t* sums) const {
+  // Computes a block of output channels, from `channel` on, for `count` tiles from `first` on.
+  void convolve(int64_t first, int64_t count, int64_t channel, const int16_t* input, int32_t* sums) const {
+    const int64_t columns = std::min(kColumns, outputs_ - channel);
+    multiply(count, channel, columns, input, sums);
+    for (int64_t i = 0, run; i < count; i += run) {
+      const int64_t left_in_row = tile_columns_ - (first + i) % tile_columns_;
+      run = std::min({count - i, kMaxRun, left_in_row});
+      finish(first + i, run, channel, columns, sums + i * kColumns, sums + points() * sums_step());
+    }
+  }
+
+  // Multiplies all points of `count` tiles by the filters of a block of output channels.
+  void multiply(int64_t count, int64_t channel, int64_t columns, const int16_t* input, int32_t* sums) const {
     const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
-    const int64_t columns = std::min(kColumns, outputs_ - first_column), width = round_up(columns, t.lanes);
-    const int64_t step = microkernels::column_step(t), tiles_down = divide_up(count, t.rows);
+    const int64_t step = microkernels::column_step(t), width = round_up(columns, t.lanes);
+    const int64_t gemms = divide_up(count, t.rows);
     for (int64_t point = 0; point < points(); ++point) {
-      const int16_t* const left = input + point * most_ * row_step();
+      const int16_t* const lhs = input + point * group_tiles_ * row_step();
+      int32_t* const products = sums + point * sums_step();
       for (int64_t column = 0; column < width; column += step) {
         const int vectors = static_cast<int>(std::min(step, width - column) / t.lanes);
-        const int16_t* const right = filters_ + (first_column * points() + point * width + column) * channels_;
-        for (int64_t i = 0, down = 0; down < tiles_down; ++down) {
-          const int64_t rows = (count - i + tiles_down - down - 1) / (tiles_down - down);
-          // Each tile prefetches a part of the next panel.
-          const int64_t numbers = vectors * t.lanes * channels_;
-          const int16_t* const next = right + numbers;
-          for (int64_t j = numbers * down / tiles_down; j < numbers * (down + 1) / tiles_down; j += 32) {
-            __builtin_prefetch(next + j, 0, 2);
-          }
+        const int16_t* const rhs = filters_ + (channel * points() + point * width + column) * channels_;
+        const int64_t panel = vectors * t.lanes * channels_;  // numbers of a panel of filters
+        for (int64_t i = 0, g = 0; g < gemms; ++g) {
+          const int64_t rows = (count - i + gemms - g - 1) / (gemms - g);
+          // Each GEMM prefetches a part of the next panel.
+          const int16_t* const next = rhs + panel;
+          for (int64_t j = panel * g / gemms; j < panel * (g + 1) / gemms; j += 32) __builtin_prefetch(next + j, 0, 2);
           loops_->gemm(static_cast<int>(rows), vectors,
-                       {left + i * row_step(), row_step(), right, channels_ / 2,
-                        sums + point * sums_step() + i * kColumns + column, kColumns, false});
+                       {lhs + i * row_step(), row_step(), rhs, channels_ / 2, products + i * kColumns + column,
+                        kColumns, false});
           i += rows;
         }
       }
     }
-    for (int64_t i = 0, run; i < count; i += run) {
-      run = std::min({count - i, kMaxRun, tile_columns_ - (first + i) % tile_columns_});
-      finish(first + i, run, first_column, columns, sums + i * kColumns, sums + points() * sums_step());
-    }
   }
 
-  // Transforms and requantizes `run` adjacent tiles of one row of tiles. Writes the sums of their output pixels to
-  // `pixels`, line by line.
-  void finish(int64_t tile, int64_t run, int64_t column, int64_t columns, const int32_t* products,
-              int32_t* pixels) const {
+  // Transforms the products of `run` adjacent tiles of one row of tiles to `outputs`, line by line, and requantizes
+  // them.
+  void finish(int64_t tile, int64_t run, int64_t channel, int64_t columns, const int32_t* products,
+              int32_t* outputs) const {
     const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     const Place at = place(tile);
     const int64_t height = out_->sizes[1], width = out_->sizes[2];
     for (int64_t i = 0; i < run; ++i) {
-      loops_->output(m_, products + i * kColumns, sums_step(), round_up(columns, t.lanes), pixels + i * m_ * kColumns,
+      loops_->output(m_, products + i * kColumns, sums_step(), round_up(columns, t.lanes), outputs + i * m_ * kColumns,
                      kLineStep, kColumns);
     }
-    microkernels::Requantize how{corrections_ + column,
-                                 multipliers_ + column,
-                                 offsets_ ? offsets_ + column : nullptr,
-                                 range_.zero,
-                                 range_.least,
-                                 range_.most,
-                                 sum_};
+    int64_t place = ((at.image * height + at.line) * width + at.column) * outputs_ + channel;
+    const float* const offset = offsets_ ? offsets_ + channel : nullptr;
+    microkernels::Requantize how{
+        corrections_ + channel, multipliers_ + channel, offset, range_.zero, range_.least, range_.most, sum_};
     if (residual_) {
+      how.sum.others = static_cast<const int8_t*>(residual_->data) + place;
       how.sum.sign_mask = residual_->sign_mask;
-      how.sum.range.zero += out_->sign_mask, how.sum.range.least += out_->sign_mask,
-          how.sum.range.most += out_->sign_mask;
-    } else {
-      how.zero += out_->sign_mask, how.least += out_->sign_mask, how.most += out_->sign_mask;
     }
-    int64_t place = ((at.image * height + at.line) * width + at.column) * outputs_ + column;
+    how.set_sign_mask(out_->sign_mask);
     const int64_t lines = std::min<int64_t>(m_, height - at.line), across = std::min(run * m_, width - at.column);
     for (int64_t y = 0; y < lines; ++y, place += width * outputs_) {
-      if (residual_) how.sum.others = static_cast<const int8_t*>(residual_->data) + place;
-      t.requantize(how, {pixels + y * kLineStep, kColumns, across, columns, outputs_},
+      t.requantize(how, {outputs + y * kLineStep, kColumns, across, columns, outputs_},
                    static_cast<uint8_t*>(out_->data) + place);
+      if (how.sum.others) how.sum.others += width * outputs_;
     }
   }
 
   const microkernels::Int8WinogradMicrokernels* loops_ =
       microkernels::int8_winograd_microkernels(microkernels::int8_microkernels());
-  int m_ = 4;
+  int m_ = 4;  // outputs of a tile along an axis; 0 if the sums might not be exact
   int64_t pad_h_ = 0, pad_w_ = 0, channels_ = 1, outputs_ = 1;
   int32_t zero_ = 0;
   microkernels::Int8Range range_{};
@@ -224,7 +237,8 @@ class Int8WinogradStep final : public Step {
   const float* multipliers_ = nullptr;
   int32_t* corrections_ = nullptr;
   int8_t* padding_ = nullptr;
-  int64_t tile_rows_ = 0, tile_columns_ = 0, count_ = 0, most_ = 1;
+  int64_t tile_rows_ = 0, tile_columns_ = 0;  // of an image
+  int64_t tiles_ = 0, group_tiles_ = 1;       // of all images, and of a group
   const View* in_ = nullptr;
   const View* residual_ = nullptr;
   const View* out_ = nullptr;
