@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kSlack = 64;
 constexpr size_t kSlackFloats = kSlack / sizeof(float);
 
-// Returns the name of a step's operation and the declarations of its operands.
+// Returns the declarations of the operands of a step's operation, and the name of the operation.
 const flatbuffer::OperandList& operands_of(const schema::Step& step) {
   return schema::kOperationOperands[static_cast<size_t>(step.operation_type()) - 1];
 }
@@ -258,14 +258,7 @@ void apply_sign_mask(const View& view) {
   if (view.sign_mask == 0) return;
   uint8_t* data = static_cast<uint8_t*>(view.data);
   const int64_t count = view.numel();
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t place = 0;
-    int64_t rest = i;
-    for (int axis = view.rank; axis-- > 0; rest /= view.sizes[axis]) {
-      place += rest % view.sizes[axis] * view.strides[axis];
-    }
-    data[place] ^= view.sign_mask;
-  }
+  for (int64_t i = 0; i < count; ++i) data[view.offset_of(i, 0, view.rank)] ^= view.sign_mask;
 }
 
 // Returns the error of a step with the step's name before its message. Records the failed step in `context`.

@@ -51,9 +51,8 @@ inline Error require_images(const View& in, const View& out) {
 
 // Returns InvalidProgram unless the residual is a dense image with the sizes of the output.
 inline Error require_residual(const View& residual, const View& out) {
-  bool fits = residual.rank == 4 && is_dense(residual);
-  for (int i = 0; fits && i < 4; ++i) fits = residual.sizes[i] == out.sizes[i];
-  RL_REQUIRE(fits, InvalidProgram, "the residual of an int8 step does not have the shape of the output");
+  RL_REQUIRE(residual.has_sizes_of(out) && is_dense(residual), InvalidProgram,
+             "the residual of an int8 step does not have the shape of the output");
   return Error::Ok;
 }
 

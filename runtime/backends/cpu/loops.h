@@ -1,6 +1,10 @@
 #pragma once
 
+#include <algorithm>
+
 #include "backends/cpu/view.h"
+#include "core/rounding.h"
+#include "microkernels/workers.h"
 
 namespace rushlight::cpu {
 
@@ -34,5 +38,18 @@ struct Loops {
 // Returns loops over the shape of views[0]. The strides of views[0] determine the order of the loops. All views have
 // the same sizes.
 Loops make_loops(const View* const* views, int count);
+
+// Divides the rows of the innermost loop into blocks of at most `block` elements, and calls body(worker, row, first, n)
+// for each block: n elements of a row, from element `first` on. `first` is a multiple of `block`.
+template <typename Body>
+void for_blocks(KernelRuntimeContext& context, int64_t workers, const Loops& loops, int64_t block, const Body& body) {
+  const int64_t inner = loops.inner(), blocks = divide_up(inner, block);
+  microkernels::for_workers(context, workers, loops.outer() * blocks, [&](int64_t worker, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i % blocks * block;
+      body(worker, i / blocks, first, std::min(block, inner - first));
+    }
+  });
+}
 
 }  // namespace rushlight::cpu

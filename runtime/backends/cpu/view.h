@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -24,6 +25,19 @@ struct View {
     int64_t count = 1;
     for (int i = 0; i < rank; ++i) count *= sizes[i];
     return count;
+  }
+  bool has_sizes_of(const View& other) const {
+    return rank == other.rank && std::equal(sizes, sizes + rank, other.sizes);
+  }
+  // Returns the offset of an element in the storage, relative to the first element, in elements. `index` counts the
+  // elements of dimensions [begin, end) in row-major order; the indices of all other dimensions are 0.
+  int64_t offset_of(int64_t index, int begin, int end) const {
+    int64_t offset = 0;
+    for (int i = end - 1; i >= begin; --i) {
+      offset += index % sizes[i] * strides[i];
+      index /= sizes[i];
+    }
+    return offset;
   }
   // Whether one stride leads from each element of dimensions [begin, end) to the next. Sets `step` to this stride (0
   // for at most one element).

@@ -45,21 +45,19 @@ class CompareStep final : public Step {
     views_[0] = binder.any_output(op.output());
     RL_TRY(binder.error());
     const ScalarType dtype = views_[1]->dtype;
-    const bool allowed = op_ < Comparison::AND   ? true
-                         : op_ < Comparison::ADD ? dtype != ScalarType::Float
-                                                 : dtype == ScalarType::Long || dtype == ScalarType::Int;
-    const ScalarType result = op_ < Comparison::AND ? ScalarType::Bool : dtype;
-    RL_REQUIRE(allowed && views_[2]->dtype == dtype && views_[0]->dtype == result, InvalidProgram,
+    // The enum lists comparisons first, then logical operations (from AND on), then arithmetic (from ADD on).
+    const bool compares = op_ < Comparison::AND, is_arithmetic = op_ >= Comparison::ADD;
+    const bool is_integer = dtype == ScalarType::Long || dtype == ScalarType::Int;
+    const bool is_supported = compares || (is_arithmetic ? is_integer : dtype != ScalarType::Float);
+    const ScalarType result = compares ? ScalarType::Bool : dtype;
+    RL_REQUIRE(is_supported && views_[2]->dtype == dtype && views_[0]->dtype == result, InvalidProgram,
                "the operands of a comparison or integer operation have unsupported dtypes");
     return Error::Ok;
   }
 
   Error prepare() override {
-    for (const View* view : {views_[1], views_[2]}) {
-      bool fits = view->rank == views_[0]->rank;
-      for (int i = 0; fits && i < view->rank; ++i) fits = view->sizes[i] == views_[0]->sizes[i];
-      RL_REQUIRE(fits, InvalidProgram, "the shapes of the operands of a comparison or integer operation do not match");
-    }
+    RL_REQUIRE(views_[1]->has_sizes_of(*views_[0]) && views_[2]->has_sizes_of(*views_[0]), InvalidProgram,
+               "the shapes of the operands of a comparison or integer operation do not match");
     loops_ = make_loops(views_, 3);
     return Error::Ok;
   }
@@ -203,9 +201,8 @@ class WhereStep final : public Step {
 
   Error prepare() override {
     for (int v = 1; v < 4; ++v) {
-      bool fits = views_[v]->rank == views_[0]->rank;
-      for (int i = 0; fits && i < views_[0]->rank; ++i) fits = views_[v]->sizes[i] == views_[0]->sizes[i];
-      RL_REQUIRE(fits, InvalidProgram, "the shapes of the operands of a selection (where) do not match");
+      RL_REQUIRE(views_[v]->has_sizes_of(*views_[0]), InvalidProgram,
+                 "the shapes of the operands of a selection (where) do not match");
     }
     loops_ = make_loops(views_, 4);
     return Error::Ok;

@@ -9,7 +9,7 @@ namespace rushlight::cpu {
 
 namespace {
 
-constexpr int64_t kBlock = 1024;
+constexpr int64_t kBlock = 1024;  // elements that are converted at a time
 
 class ConvertStep final : public Step {
  public:
@@ -27,12 +27,7 @@ class ConvertStep final : public Step {
   }
 
   Error prepare() override {
-    RL_REQUIRE(in_->rank == out_->rank, InvalidProgram,
-               "the shapes or strides of the operands of a conversion do not match");
-    for (int i = 0; i < in_->rank; ++i) {
-      RL_REQUIRE(in_->sizes[i] == out_->sizes[i], InvalidProgram,
-                 "the shapes or strides of the operands of a conversion do not match");
-    }
+    RL_REQUIRE(in_->has_sizes_of(*out_), InvalidProgram, "the shapes of the operands of a conversion do not match");
     const View* const views[] = {out_, in_};
     loops_ = make_loops(views, 2);
     return Error::Ok;
@@ -42,14 +37,9 @@ class ConvertStep final : public Step {
 
   Error run(Run& run) override {
     if (out_->numel() == 0) return Error::Ok;
-    const int64_t inner = loops_.inner(), blocks = divide_up(inner, kBlock);
     const int64_t workers = out_->numel() < kSerialWork ? 1 : run.workers;
-    for_workers(run.context, workers, loops_.outer() * blocks, [&](int64_t worker, int64_t begin, int64_t end) {
-      float* const scratch = run.scratch + worker * kWorkerFloats;
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t first = i % blocks * kBlock;
-        convert(i / blocks, first, std::min(kBlock, inner - first), scratch);
-      }
+    for_blocks(run.context, workers, loops_, kBlock, [&](int64_t worker, int64_t row, int64_t first, int64_t n) {
+      convert(row, first, n, run.scratch + worker * kWorkerFloats);
     });
     return Error::Ok;
   }
@@ -57,8 +47,11 @@ class ConvertStep final : public Step {
   const char* name() const override { return widens_ ? "conversion to float32" : "conversion from float32"; }
 
  private:
+  // The scratch memory of a worker: kBlock floats, then kBlock 16-bit floats.
   static constexpr int64_t kWorkerFloats = kBlock + kBlock / 2;
 
+  // Converts n elements of a row from element `first` on. Elements that are not contiguous are first copied to, or
+  // last copied from, the scratch memory.
   void convert(int64_t row, int64_t first, int64_t n, float* scratch) const {
     const microkernels::F16Microkernels& t = microkernels::f16_microkernels();
     const int64_t to_step = loops_.inner_stride(0), from_step = loops_.inner_stride(1);

@@ -41,11 +41,7 @@ class CopyStep final : public Step {
   }
 
   Error prepare() override {
-    RL_REQUIRE(in_->rank == out_->rank, InvalidProgram, "the input and the output of a copy have different ranks");
-    for (int i = 0; i < in_->rank; ++i) {
-      RL_REQUIRE(in_->sizes[i] == out_->sizes[i], InvalidProgram,
-                 "the input and the output of a copy have different shapes");
-    }
+    RL_REQUIRE(in_->has_sizes_of(*out_), InvalidProgram, "the input and the output of a copy have different shapes");
     const View* const views[] = {out_, in_};
     loops_ = make_loops(views, 2);
     // The dimension along which the input is contiguous, or -1 if this is the innermost dimension or there is none.

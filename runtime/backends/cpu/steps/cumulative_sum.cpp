@@ -9,10 +9,9 @@ namespace rushlight::cpu {
 
 namespace {
 
-constexpr int64_t kColumns = 256;
-// The number of contiguous rows that are summed at the same time, because each sum of a row depends on the previous
-// sum.
-constexpr int64_t kRows = 8;
+// The numbers of sums that are computed at the same time: over columns whose first elements are contiguous, and over
+// other rows. In each row or column, a sum depends on the previous sum.
+constexpr int64_t kColumns = 256, kRows = 8;
 
 class CumulativeSumStep final : public Step {
  public:
@@ -24,9 +23,8 @@ class CumulativeSumStep final : public Step {
   }
 
   Error prepare() override {
-    bool fits = in_->rank == out_->rank && axis_ < out_->rank;
-    for (int i = 0; fits && i < out_->rank; ++i) fits = in_->sizes[i] == out_->sizes[i];
-    RL_REQUIRE(fits, InvalidProgram, "the shapes or strides of the operands of a cumulative sum do not match");
+    RL_REQUIRE(in_->has_sizes_of(*out_) && axis_ < out_->rank, InvalidProgram,
+               "the shapes of the operands of a cumulative sum do not match");
     View first_out = *out_, first_in = *in_;
     first_out.sizes[axis_] = first_in.sizes[axis_] = 1;
     const View* const views[] = {&first_out, &first_in};
@@ -37,14 +35,9 @@ class CumulativeSumStep final : public Step {
 
   Error run(Run& run) override {
     if (out_->numel() == 0) return Error::Ok;
-    const int64_t inner = loops_.inner(), blocks = (inner + block_ - 1) / block_;
-    for_workers(run.context, work() < kSerialWork ? 1 : run.workers, loops_.outer() * blocks,
-                [&](int64_t, int64_t begin, int64_t end) {
-                  for (int64_t i = begin; i < end; ++i) {
-                    const int64_t first = i % blocks * block_;
-                    add(i / blocks, first, std::min(block_, inner - first));
-                  }
-                });
+    const int64_t workers = work() < kSerialWork ? 1 : run.workers;
+    for_blocks(run.context, workers, loops_, block_,
+               [&](int64_t, int64_t row, int64_t first, int64_t n) { add(row, first, n); });
     return Error::Ok;
   }
 
@@ -52,6 +45,7 @@ class CumulativeSumStep final : public Step {
   int64_t work() const override { return out_->numel(); }
 
  private:
+  // Computes n sums along the axis, which begin at elements [first, first + n) of a row of the loops.
   void add(int64_t row, int64_t first, int64_t n) const {
     const int64_t to_step = loops_.inner_stride(0), from_step = loops_.inner_stride(1);
     const int64_t next = out_->strides[axis_], next_from = in_->strides[axis_], length = out_->sizes[axis_];

@@ -13,25 +13,10 @@ constexpr int64_t kBlock = 4096;  // the most numbers that are computed at a tim
 
 Error require_one_shape(const View* const* views, int count) {
   for (int v = 1; v < count; ++v) {
-    bool fits = views[v]->rank == views[0]->rank;
-    for (int i = 0; fits && i < views[0]->rank; ++i) fits = views[v]->sizes[i] == views[0]->sizes[i];
-    RL_REQUIRE(fits, InvalidProgram, "the shapes or strides of the operands of an int8 elementwise step do not match");
+    RL_REQUIRE(views[v]->has_sizes_of(*views[0]), InvalidProgram,
+               "the shapes of the operands of an int8 elementwise step do not match");
   }
   return Error::Ok;
-}
-
-// Calls body(worker, row, first, n) for blocks of the rows of the loops. `first` is a multiple of `block`, and n is at
-// most `block`.
-template <typename Body>
-void for_blocks(Run& run, const Loops& loops, int64_t block, const Body& body) {
-  const int64_t inner = loops.inner(), blocks = divide_up(inner, block);
-  const int64_t workers = inner * loops.outer() < kSerialWork ? 1 : run.workers;
-  for_workers(run.context, workers, loops.outer() * blocks, [&](int64_t worker, int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t first = i % blocks * block;
-      body(worker, i / blocks, first, std::min(block, inner - first));
-    }
-  });
 }
 
 class Int8BinaryStep final : public Step {
@@ -59,7 +44,8 @@ class Int8BinaryStep final : public Step {
 
   Error run(Run& run) override {
     if (views_[0]->numel() == 0) return Error::Ok;
-    for_blocks(run, loops_, block_, [&](int64_t worker, int64_t row, int64_t first, int64_t n) {
+    const int64_t workers = views_[0]->numel() < kSerialWork ? 1 : run.workers;
+    for_blocks(run.context, workers, loops_, block_, [&](int64_t worker, int64_t row, int64_t first, int64_t n) {
       int8_t* const scratch = reinterpret_cast<int8_t*>(run.scratch) + worker * 3 * kBlock;
       const int8_t* a = gathered(1, row, first, n, scratch);
       const int8_t* b = gathered(2, row, first, n, scratch + kBlock);
@@ -141,7 +127,8 @@ class Int8LookupStep final : public Step {
 
   Error run(Run& run) override {
     if (views_[0]->numel() == 0) return Error::Ok;
-    for_blocks(run, loops_, kBlock, [&](int64_t, int64_t row, int64_t first, int64_t n) {
+    const int64_t workers = views_[0]->numel() < kSerialWork ? 1 : run.workers;
+    for_blocks(run.context, workers, loops_, kBlock, [&](int64_t, int64_t row, int64_t first, int64_t n) {
       const int64_t to_step = loops_.inner_stride(0), from_step = loops_.inner_stride(1);
       int8_t* const to = static_cast<int8_t*>(views_[0]->data) + loops_.row(0, row) + first * to_step;
       const uint8_t* const from = static_cast<const uint8_t*>(views_[1]->data) + loops_.row(1, row) + first * from_step;

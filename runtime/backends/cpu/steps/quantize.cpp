@@ -33,12 +33,7 @@ class ConvertStep final : public Step {
   }
 
   Error prepare() override {
-    RL_REQUIRE(in_->rank == out_->rank, InvalidProgram,
-               "the shapes or strides of the operands of a conversion do not match");
-    for (int i = 0; i < in_->rank; ++i) {
-      RL_REQUIRE(in_->sizes[i] == out_->sizes[i], InvalidProgram,
-                 "the shapes or strides of the operands of a conversion do not match");
-    }
+    RL_REQUIRE(in_->has_sizes_of(*out_), InvalidProgram, "the shapes of the operands of a conversion do not match");
     // The loops have the order of the floats, which have four times as many bytes as the int8 numbers.
     const View* const views[] = {quantizes_ ? in_ : out_, quantizes_ ? out_ : in_};
     loops_ = make_loops(views, 2);

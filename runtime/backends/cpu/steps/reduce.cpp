@@ -63,21 +63,12 @@ class ReduceStep final : public Step {
   int64_t work() const override { return rows_ * runs_ * run_ * columns_; }
 
  private:
-  static int64_t offset(const View& view, int begin, int end, int64_t index) {
-    int64_t at = 0;
-    for (int i = end - 1; i >= begin; --i) {
-      at += index % view.sizes[i] * view.strides[i];
-      index /= view.sizes[i];
-    }
-    return at;
-  }
-
   bool is_sum() const { return reduction_ == Reduction::SUM || reduction_ == Reduction::MEAN; }
 
   // Computes columns [begin, end) of a row of the result.
   void row(int64_t index, int64_t begin, int64_t end) const {
-    const float* from = in_->floats() + offset(*in_, 0, kept_, index) + begin;
-    float* to = out_->floats() + offset(*out_, 0, kept_, index) + begin;
+    const float* from = in_->floats() + in_->offset_of(index, 0, kept_) + begin;
+    float* to = out_->floats() + out_->offset_of(index, 0, kept_) + begin;
     const int64_t n = end - begin, count = runs_ * run_;
     if (n == 0) return;
     if (count == 0) {
@@ -92,7 +83,7 @@ class ReduceStep final : public Step {
     }
   }
 
-  const float* run_at(const float* from, int64_t run) const { return from + offset(*in_, kept_, first_of_run_, run); }
+  const float* run_at(const float* from, int64_t run) const { return from + in_->offset_of(run, kept_, first_of_run_); }
 
   void reduce_contiguous(const float* from, float* to) const {
     if (!is_sum()) {

@@ -1,4 +1,6 @@
 // Softmax and normalization of rows.
+#include <algorithm>
+
 #include "backends/cpu/image.h"
 #include "backends/cpu/step.h"
 
@@ -11,16 +13,11 @@ class RowsStep : public Step {
  public:
   Error prepare() final {
     const int last = in_->rank - 1;
-    RL_REQUIRE(in_->rank >= 1 && in_->rank == out_->rank, InvalidProgram,
-               "the shapes or strides of the operands of a %s do not match", name());
-    for (int i = 0; i < in_->rank; ++i) {
-      RL_REQUIRE(in_->sizes[i] == out_->sizes[i], InvalidProgram,
-                 "the shapes or strides of the operands of a %s do not match", name());
-    }
+    RL_REQUIRE(in_->rank >= 1 && in_->has_sizes_of(*out_), InvalidProgram,
+               "the shapes of the operands of a %s do not match", name());
     length_ = in_->sizes[last];
     RL_REQUIRE(fits(length_) && (length_ <= 1 || (in_->strides[last] == 1 && out_->strides[last] == 1)), InvalidProgram,
                "the rows of a %s are not contiguous", name());
-    // `run_length_` rows are evenly spaced in both views: those of the dimensions from `runs_end_` on.
     runs_end_ = 0;
     while (!in_->is_uniform(runs_end_, last, &in_step_) || !out_->is_uniform(runs_end_, last, &out_step_)) ++runs_end_;
     rows_ = length_ == 0 ? 0 : in_->numel() / length_;
@@ -34,8 +31,7 @@ class RowsStep : public Step {
                 [&](int64_t, int64_t begin, int64_t end) {
                   while (begin < end) {
                     const int64_t first = begin % run_length_;
-                    const int64_t left = end - begin, in_run = run_length_ - first;
-                    const int64_t count = left < in_run ? left : in_run;
+                    const int64_t count = std::min(end - begin, run_length_ - first);
                     rows(start_of(*in_, begin / run_length_) + first * in_step_,
                          start_of(*out_, begin / run_length_) + first * out_step_, count);
                     begin += count;
@@ -58,16 +54,11 @@ class RowsStep : public Step {
   int64_t length_ = 0, in_step_ = 0, out_step_ = 0;
 
  private:
-  // The first element of a run of evenly spaced rows.
-  float* start_of(const View& view, int64_t run) const {
-    float* start = view.floats();
-    for (int i = runs_end_ - 1; i >= 0; --i) {
-      start += run % view.sizes[i] * view.strides[i];
-      run /= view.sizes[i];
-    }
-    return start;
-  }
+  // Returns the first element of a run of evenly spaced rows.
+  float* start_of(const View& view, int64_t run) const { return view.floats() + view.offset_of(run, 0, runs_end_); }
 
+  // The rows of dimensions [runs_end_, rank - 1) are evenly spaced in both views. They form a run of `run_length_`
+  // rows.
   int runs_end_ = 0;
   int64_t rows_ = 0, run_length_ = 1;
 };
