@@ -10,13 +10,20 @@ namespace rushlight::cpu {
 
 namespace {
 
-constexpr int64_t kBlock = 512;
-constexpr int64_t kShortRow = 32;  // rows with more floats are not copied in order to join them
-constexpr int64_t kWideRow = 8;    // rows with fewer floats are copied column by column
+constexpr int64_t kBlock = 512;        // the most floats of a register
+constexpr int64_t kMaxJoinedRow = 32;  // rows with more floats are not copied in order to join them
+constexpr int64_t kMinCopiedRow = 8;   // rows with fewer floats are copied column by column
 constexpr int64_t kMaxOperands = kMaxViews - 1;
 constexpr int64_t kMaxRegisters = 24;
 constexpr int64_t kMaxInstructions = 64;
 
+// The elements of an operand or of a result.
+struct Register {
+  const float* data;
+  int64_t step;  // floats from element to element: 1, or 0 if all elements are the same number
+};
+
+// Computes register `to` from register `a`, or from registers `a` and `b`.
 struct Instruction {
   bool is_binary;
   microkernels::UnaryOp unary;
@@ -62,12 +69,8 @@ class ElementwiseStep final : public Step {
 
   Error prepare() override {
     for (int64_t v = 1; v <= operands_; ++v) {
-      RL_REQUIRE(views_[v]->rank == views_[0]->rank, InvalidProgram,
+      RL_REQUIRE(views_[v]->has_sizes_of(*views_[0]), InvalidProgram,
                  "the shapes of the operands of an elementwise chain do not match");
-      for (int i = 0; i < views_[0]->rank; ++i) {
-        RL_REQUIRE(views_[v]->sizes[i] == views_[0]->sizes[i], InvalidProgram,
-                   "the shapes of the operands of an elementwise chain do not match");
-      }
     }
     loops_ = make_loops(views_, static_cast<int>(operands_ + 1));
     join_short_rows();
@@ -78,15 +81,14 @@ class ElementwiseStep final : public Step {
 
   Error run(Run& run) override {
     if (views_[0]->numel() == 0) return Error::Ok;
-    const int64_t inner = loops_.inner();
-    const int64_t blocks = divide_up(inner, block_);
+    const int64_t inner = loops_.inner(), blocks = divide_up(inner, block_);
     const int64_t workers = views_[0]->numel() * count_ < kSerialWork / 2 ? 1 : run.workers;
     for_workers(run.context, workers, loops_.outer() * blocks, [&](int64_t worker, int64_t begin, int64_t end) {
-      float* scratch = run.scratch + worker * worker_floats();
+      float* const scratch = run.scratch + worker * worker_floats();
       const float* repeated[kMaxOperands] = {};
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % blocks * block_;
-        block(i / blocks, first, std::min(block_, inner - first), repeated, scratch);
+        compute(i / blocks, first, std::min(block_, inner - first), repeated, scratch);
       }
     });
     return Error::Ok;
@@ -96,13 +98,14 @@ class ElementwiseStep final : public Step {
   int64_t work() const override { return views_[0]->numel() * count_; }
 
  private:
+  // The scratch memory of a worker has a buffer for each register.
   int64_t worker_floats() const { return registers_ * kBlock; }
 
   // Joins short rows to longer blocks if the rows of the output are contiguous. An operand with other rows gets a
   // buffer with its rows in sequence. Longer rows are joined only if such operands repeat one row, because then the
   // buffer is filled once.
   void join_short_rows() {
-    period_ = 0;
+    joined_row_ = 0;
     block_ = kBlock;
     const int64_t length = loops_.inner();
     const int row = loops_.rank - 2;
@@ -110,7 +113,7 @@ class ElementwiseStep final : public Step {
     for (int v = 0; v <= operands_; ++v) {
       const int64_t step = loops_.strides[v][row + 1], next = loops_.strides[v][row];
       const bool is_joined = (step == 1 && next == length) || (step == 0 && next == 0);
-      if (!is_joined && (v == 0 || (length > kShortRow && (next != 0 || step != 1)))) return;
+      if (!is_joined && (v == 0 || (length > kMaxJoinedRow && (next != 0 || step != 1)))) return;
       is_buffered_[v] = !is_joined;
       element_step_[v] = step;
       row_step_[v] = next;
@@ -118,93 +121,92 @@ class ElementwiseStep final : public Step {
     for (int v = 0; v <= operands_; ++v) loops_.strides[v][row] = loops_.strides[v][row + 1];
     loops_.sizes[row] *= length;
     --loops_.rank;
-    period_ = length;
+    joined_row_ = length;
     block_ = kBlock / length * length;
   }
 
-  void block(int64_t row, int64_t first, int64_t n, const float** repeated, float* scratch) const {
-    const float* at[kMaxRegisters];
-    int64_t step[kMaxRegisters];
+  // Computes n elements of a row, from element `first` on. repeated[i] is the row that the buffer of operand i contains
+  // if the operand repeats this row.
+  void compute(int64_t row, int64_t first, int64_t n, const float** repeated, float* scratch) const {
+    Register registers[kMaxRegisters];
     for (int64_t i = 0; i < operands_; ++i) {
-      const int view = static_cast<int>(i + 1);
-      step[i] = loops_.inner_stride(view);
-      at[i] = views_[view]->floats() + loops_.row(view, row);
-      if (period_ > 0 && is_buffered_[view]) {
-        float* rows = scratch + i * kBlock;
-        if (row_step_[view] != 0) {
-          copy_rows(at[i] + first / period_ * row_step_[view], view, n, rows);
-        } else if (repeated[i] != at[i]) {
-          copy_rows(at[i], view, block_, rows);
-          repeated[i] = at[i];
-        }
-        at[i] = rows;
-        step[i] = 1;
-        continue;
-      }
-      at[i] += first * step[i];
-      if (step[i] <= 1) continue;
-      float* buffer = scratch + i * kBlock;
-      for (int64_t j = 0; j < n; ++j) buffer[j] = at[i][j * step[i]];
-      at[i] = buffer;
-      step[i] = 1;
+      registers[i] = load(static_cast<int>(i + 1), row, first, n, &repeated[i], scratch + i * kBlock);
     }
     const int64_t out_step = loops_.inner_stride(0);
-    float* out = views_[0]->floats() + loops_.row(0, row) + first * out_step;
+    float* const out = views_[0]->floats() + loops_.row(0, row) + first * out_step;
+    const bool is_in_place = out_step == 1 || n == 1;  // whether the last instruction writes to the output
     for (int64_t i = 0; i < count_; ++i) {
       const Instruction& code = code_[i];
-      float* to = i + 1 == count_ && (out_step == 1 || n == 1) ? out : scratch + code.to * kBlock;
-      apply(code, at, step, n, to);
-      at[code.to] = to;
+      apply(code, n, registers, i + 1 == count_ && is_in_place ? out : scratch + code.to * kBlock);
     }
-    if (out_step == 1 || n == 1) return;
-    const float* result = at[code_[count_ - 1].to];
-    const int64_t result_step = step[code_[count_ - 1].to];
-    for (int64_t j = 0; j < n; ++j) out[j * out_step] = result[j * result_step];
+    if (is_in_place) return;
+    const Register result = registers[code_[count_ - 1].to];
+    for (int64_t j = 0; j < n; ++j) out[j * out_step] = result.data[j * result.step];
+  }
+
+  // Returns an operand for n elements of a row, from element `first` on. They are copied to `buffer` if they are
+  // neither contiguous nor all equal.
+  Register load(int view, int64_t row, int64_t first, int64_t n, const float** repeated, float* buffer) const {
+    const float* const start = views_[view]->floats() + loops_.row(view, row);
+    if (joined_row_ > 0 && is_buffered_[view]) {
+      if (row_step_[view] != 0) {
+        copy_rows(start + first / joined_row_ * row_step_[view], view, n, buffer);
+      } else if (*repeated != start) {
+        copy_rows(start, view, block_, buffer);
+        *repeated = start;
+      }
+      return {buffer, 1};
+    }
+    const int64_t step = loops_.inner_stride(view);
+    const float* const from = start + first * step;
+    if (step <= 1) return {from, step};
+    for (int64_t j = 0; j < n; ++j) buffer[j] = from[j * step];
+    return {buffer, 1};
   }
 
   // Copies the short rows of an operand to a buffer of n floats.
   void copy_rows(const float* from, int view, int64_t n, float* to) const {
-    const int64_t rows = n / period_;
-    if (element_step_[view] == 1 && period_ >= kWideRow) {
-      for (int64_t row = 0; row < rows; ++row) std::copy_n(from + row * row_step_[view], period_, to + row * period_);
+    const int64_t length = joined_row_, rows = n / length;
+    if (element_step_[view] == 1 && length >= kMinCopiedRow) {
+      for (int64_t row = 0; row < rows; ++row) std::copy_n(from + row * row_step_[view], length, to + row * length);
       return;
     }
-    for (int64_t column = 0; column < period_; ++column, from += element_step_[view], ++to) {
-      for (int64_t row = 0; row < rows; ++row) to[row * period_] = from[row * row_step_[view]];
+    for (int64_t column = 0; column < length; ++column, from += element_step_[view], ++to) {
+      for (int64_t row = 0; row < rows; ++row) to[row * length] = from[row * row_step_[view]];
     }
   }
 
-  // If every operand has the same value for all elements, computes only one result, unless the instruction is the last
-  // one.
-  void apply(const Instruction& code, const float* const* at, int64_t* step, int64_t n, float* to) const {
-    const float* a = at[code.a];
-    int64_t a_step = n == 1 ? 1 : step[code.a];
+  // Computes the n elements of the result of an instruction into `to`, and sets its register. If all elements of the
+  // operands are equal, only one element is computed, unless the instruction is the last one.
+  void apply(const Instruction& code, int64_t n, Register* registers, float* to) const {
+    const Register a = registers[code.a];
+    bool is_single = n > 1 && a.step == 0;
     if (!code.is_binary) {
-      kernels_->unary(code.unary, a, to, a_step == 0 ? 1 : n, code.p, code.q);
+      kernels_->unary(code.unary, a.data, to, is_single ? 1 : n, code.p, code.q);
     } else {
-      const float* b = at[code.b];
-      const int64_t b_step = n == 1 ? 1 : step[code.b];
-      const bool is_single = a_step == 0 && b_step == 0;
-      kernels_->binary(code.binary, a, is_single ? 1 : a_step, b, is_single ? 1 : b_step, to, is_single ? 1 : n,
+      const Register b = registers[code.b];
+      is_single = is_single && b.step == 0;
+      const bool is_one = is_single || n == 1;
+      kernels_->binary(code.binary, a.data, is_one ? 1 : a.step, b.data, is_one ? 1 : b.step, to, is_one ? 1 : n,
                        code.p);
-      a_step = is_single ? 0 : 1;
     }
-    step[code.to] = a_step == 0 ? 0 : 1;
-    if (a_step == 0 && &code == code_ + count_ - 1) {
+    registers[code.to] = {to, is_single ? 0 : 1};
+    if (is_single && &code == code_ + count_ - 1) {
       std::fill_n(to + 1, n - 1, *to);
-      step[code.to] = 1;
+      registers[code.to].step = 1;
     }
   }
 
   int64_t operands_ = 0, registers_ = 0, count_ = 0;
-  int64_t period_ = 0;  // floats per row, if rows are joined
-  int64_t block_ = kBlock;
-  bool is_buffered_[kMaxViews] = {};
-  int64_t element_step_[kMaxViews] = {};  // of rows in buffers
-  int64_t row_step_[kMaxViews] = {};
+  int64_t block_ = kBlock;  // the most elements that are computed at a time
+  // If short rows are joined: the floats of such a row, else 0. The following members belong to views.
+  int64_t joined_row_ = 0;
+  bool is_buffered_[kMaxViews] = {};      // whether the rows are copied to a buffer
+  int64_t element_step_[kMaxViews] = {};  // floats from element to element of a row
+  int64_t row_step_[kMaxViews] = {};      // floats from row to row
   Instruction* code_ = nullptr;
   const microkernels::F32Microkernels* kernels_ = nullptr;
-  const View* views_[kMaxViews] = {};
+  const View* views_[kMaxViews] = {};  // the output, then the inputs
   Loops loops_;
 };
 
