@@ -10,8 +10,8 @@ namespace rushlight::cpu {
 
 namespace {
 
-constexpr uint64_t kMaxBytes = uint64_t{1} << 42;
-constexpr uint64_t kMaxState = uint64_t{1} << 32;  // bytes of one storage; loading a method writes all of them
+constexpr uint64_t kMaxBytes = uint64_t{1} << 42;  // of the arena or of one constant
+constexpr uint64_t kMaxState = uint64_t{1} << 32;  // bytes of one state; loading a method writes all of them
 
 Error check_expression(const schema::Plan& plan, uint32_t index) {
   const auto code = plan.expressions()[index].code();
@@ -59,58 +59,68 @@ Error check_value(const schema::Plan& plan, uint32_t index) {
   return Error::Ok;
 }
 
-Error check(const schema::Plan& plan) {
-  RL_REQUIRE(plan.vector_floats() >= 1 && plan.vector_floats() <= 64 && plan.panel_floats() >= plan.vector_floats() &&
-                 plan.panel_floats() <= 256 && plan.panel_floats() % plan.vector_floats() == 0,
-             InvalidProgram, "the plan has an invalid packing: vectors of %u and panels of %u columns",
-             plan.vector_floats(), plan.panel_floats());
-  RL_REQUIRE(plan.arena_bytes() <= kMaxBytes, InvalidProgram, "the arena of the plan is too large");
-  const uint32_t arguments = plan.arguments().size();
-  for (uint32_t i = 0; i < plan.symbols().size(); ++i) {
-    const schema::Symbol symbol = plan.symbols()[i];
-    RL_REQUIRE(symbol.argument() < arguments && symbol.axis() >= -1 && symbol.axis() < kMaxRank &&
-                   symbol.factor() >= 1 && symbol.factor() <= INT32_MAX && symbol.shift() >= -INT32_MAX &&
-                   symbol.shift() <= INT32_MAX && symbol.lower() >= 0 && symbol.lower() <= symbol.upper() &&
-                   symbol.upper() <= INT32_MAX,
-               InvalidProgram, "symbol %u of the plan is invalid", i);
-  }
-  for (uint32_t i = 0; i < plan.expressions().size(); ++i) RL_TRY(check_expression(plan, i));
-  for (uint32_t i = 0; i < plan.storages().size(); ++i) {
-    const schema::Storage storage = plan.storages()[i];
-    switch (storage.kind()) {
-      case schema::StorageKind::ARENA:
-        RL_REQUIRE(storage.bytes() <= plan.arena_bytes() && storage.offset() <= plan.arena_bytes() - storage.bytes() &&
-                       storage.offset() % 16 == 0,
-                   InvalidProgram, "storage %u of the plan extends beyond the arena or is not aligned", i);
-        break;
-      case schema::StorageKind::ARGUMENT:
-        RL_REQUIRE(storage.index() < arguments && plan.arguments()[storage.index()].value() < plan.values().size() &&
-                       plan.values()[plan.arguments()[storage.index()].value()].storage() == i,
-                   InvalidProgram, "storage %u of the plan refers to a missing argument", i);
-        break;
-      case schema::StorageKind::STATE:
-        RL_REQUIRE(storage.bytes() <= kMaxState, InvalidProgram, "storage %u of the plan is too large", i);
-        break;
-      case schema::StorageKind::CONSTANT:
-        RL_REQUIRE(storage.bytes() <= kMaxBytes, InvalidProgram, "storage %u of the plan is too large", i);
-        break;
-      default:
-        return fail(Error::InvalidProgram, "storage %u of the plan has the unknown kind %d", i,
-                    static_cast<int>(storage.kind()));
-    }
-  }
-  for (uint32_t i = 0; i < plan.values().size(); ++i) RL_TRY(check_value(plan, i));
-  for (uint32_t i = 0; i < arguments; ++i) {
-    const schema::Argument argument = plan.arguments()[i];
-    if (argument.value() == kNone && !argument.is_output()) continue;
-    RL_REQUIRE(argument.value() < plan.values().size(), InvalidProgram, "argument %u of the plan has no value", i);
-    const schema::Storage storage = plan.storages()[plan.values()[argument.value()].storage()];
-    RL_REQUIRE(storage.kind() == schema::StorageKind::ARGUMENT && storage.index() == i, InvalidProgram,
-               "argument %u of the plan refers to a value in another storage", i);
-  }
+Error check_symbol(const schema::Plan& plan, uint32_t index) {
+  const schema::Symbol symbol = plan.symbols()[index];
+  const bool has_place = symbol.argument() < plan.arguments().size() && symbol.axis() >= -1 && symbol.axis() < kMaxRank;
+  const bool has_equation = symbol.factor() >= 1 && symbol.factor() <= INT32_MAX && symbol.shift() >= -INT32_MAX &&
+                            symbol.shift() <= INT32_MAX;
+  const bool has_bounds = symbol.lower() >= 0 && symbol.lower() <= symbol.upper() && symbol.upper() <= INT32_MAX;
+  RL_REQUIRE(has_place && has_equation && has_bounds, InvalidProgram, "symbol %u of the plan is invalid", index);
   return Error::Ok;
 }
 
+Error check_storage(const schema::Plan& plan, uint32_t index) {
+  const schema::Storage storage = plan.storages()[index];
+  switch (storage.kind()) {
+    case schema::StorageKind::ARENA:
+      RL_REQUIRE(storage.bytes() <= plan.arena_bytes() && storage.offset() <= plan.arena_bytes() - storage.bytes() &&
+                     storage.offset() % 16 == 0,
+                 InvalidProgram, "storage %u of the plan extends beyond the arena or is not aligned", index);
+      return Error::Ok;
+    case schema::StorageKind::ARGUMENT: {
+      const uint32_t argument = storage.index();
+      RL_REQUIRE(argument < plan.arguments().size() && plan.arguments()[argument].value() < plan.values().size() &&
+                     plan.values()[plan.arguments()[argument].value()].storage() == index,
+                 InvalidProgram, "storage %u of the plan refers to a missing argument", index);
+      return Error::Ok;
+    }
+    case schema::StorageKind::STATE:
+      RL_REQUIRE(storage.bytes() <= kMaxState, InvalidProgram, "storage %u of the plan is too large", index);
+      return Error::Ok;
+    case schema::StorageKind::CONSTANT:
+      RL_REQUIRE(storage.bytes() <= kMaxBytes, InvalidProgram, "storage %u of the plan is too large", index);
+      return Error::Ok;
+    default:
+      return fail(Error::InvalidProgram, "storage %u of the plan has the unknown kind %d", index,
+                  static_cast<int>(storage.kind()));
+  }
+}
+
+// Checks that an argument has a value in a storage of its own. Only inputs may have no value.
+Error check_argument(const schema::Plan& plan, uint32_t index) {
+  const schema::Argument argument = plan.arguments()[index];
+  if (argument.value() == kNone && !argument.is_output()) return Error::Ok;
+  RL_REQUIRE(argument.value() < plan.values().size(), InvalidProgram, "argument %u of the plan has no value", index);
+  const schema::Storage storage = plan.storages()[plan.values()[argument.value()].storage()];
+  RL_REQUIRE(storage.kind() == schema::StorageKind::ARGUMENT && storage.index() == index, InvalidProgram,
+             "argument %u of the plan refers to a value in another storage", index);
+  return Error::Ok;
+}
+
+Error check(const schema::Plan& plan) {
+  const uint32_t vector = plan.vector_floats(), panel = plan.panel_floats();
+  RL_REQUIRE(vector >= 1 && vector <= 64 && panel >= vector && panel <= 256 && panel % vector == 0, InvalidProgram,
+             "the plan has an invalid packing: vectors of %u and panels of %u columns", vector, panel);
+  RL_REQUIRE(plan.arena_bytes() <= kMaxBytes, InvalidProgram, "the arena of the plan is too large");
+  for (uint32_t i = 0; i < plan.symbols().size(); ++i) RL_TRY(check_symbol(plan, i));
+  for (uint32_t i = 0; i < plan.expressions().size(); ++i) RL_TRY(check_expression(plan, i));
+  for (uint32_t i = 0; i < plan.storages().size(); ++i) RL_TRY(check_storage(plan, i));
+  for (uint32_t i = 0; i < plan.values().size(); ++i) RL_TRY(check_value(plan, i));
+  for (uint32_t i = 0; i < plan.arguments().size(); ++i) RL_TRY(check_argument(plan, i));
+  return Error::Ok;
+}
+
+// Loads the constants and the initial contents of states. A constant whose address is not a multiple of 8 is copied.
 Error read_constants(const NamedDataMap* named_data, MemoryAllocator& allocator, Plan* plan) {
   const auto storages = plan->table.storages();
   FreeableBuffer* buffers = make_array<FreeableBuffer>(allocator, storages.size());
