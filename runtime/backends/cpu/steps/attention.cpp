@@ -12,7 +12,8 @@ namespace {
 using microkernels::AttentionMasks;
 using microkernels::AttentionTile;
 
-// With at most this many queries, keys and values are read in place and not packed.
+// With at most this many queries, keys and values are read in place and not packed. The keys and values may then have
+// two pieces, such as a cache and the rows of this call.
 constexpr int64_t kFewQueries = 4;
 // The maximum number of scores that are stored at a time, unless one tile has more.
 constexpr int64_t kScoreFloats = 6 * 1024;
@@ -33,49 +34,28 @@ class AttentionStep final : public Step {
     scale_ = op.scale();
     kernels_ = &binder.kernels();
     query_ = binder.input(op.query());
-    key_ = binder.input(op.key());
-    value_ = binder.input(op.value());
-    masks_[0] = op.mask().has_value() ? binder.any_input(op.mask()) : nullptr;
+    key_ = key_pieces_[0] = binder.input(op.key());
+    value_ = value_pieces_[0] = binder.input(op.value());
     key_pieces_[1] = binder.optional_input(op.key_tail());
     value_pieces_[1] = binder.optional_input(op.value_tail());
+    pieces_ = key_pieces_[1] && value_pieces_[1] ? 2 : 1;
+    masks_[0] = op.mask().has_value() ? binder.any_input(op.mask()) : nullptr;
     if (masks_[0]) masks_[1] = binder.optional_input(op.second_mask());
     out_ = binder.output(op.output());
-    key_pieces_[0] = key_;
-    value_pieces_[0] = value_;
-    pieces_ = key_pieces_[1] && value_pieces_[1] ? 2 : 1;
     return binder.error();
   }
 
   Error prepare() override {
-    const View &query = *query_, &key = *key_, &value = *value_, &out = *out_;
-    bool fits = query.rank == 4 && key.rank == 4 && value.rank == 4 && out.rank == 4;
-    fits = fits && query.sizes[0] == out.sizes[0] && key.sizes[0] == out.sizes[0] && value.sizes[0] == out.sizes[0] &&
-           query.sizes[1] == out.sizes[1] && key.sizes[1] == value.sizes[1] &&
-           (key.sizes[1] == 0 ? query.sizes[1] == 0 : query.sizes[1] % key.sizes[1] == 0) &&
-           query.sizes[2] == out.sizes[2] && key.sizes[2] == value.sizes[2] && query.sizes[3] == key.sizes[3] &&
-           value.sizes[3] == out.sizes[3];
-    for (const View* view : {query_, key_, value_, out_, key_pieces_[1], value_pieces_[1]}) {
-      fits = fits && (view == nullptr || (view->rank == 4 && (view->sizes[3] <= 1 || view->strides[3] == 1)));
-    }
-    keys_ = fits ? key.sizes[2] : 0;
-    if (pieces_ == 2 && fits) {
-      const View &tail = *key_pieces_[1], &values = *value_pieces_[1];
-      for (int i = 0; i < 4; ++i) {
-        fits = fits && (i == 2 ? tail.sizes[i] == values.sizes[i] && query.sizes[i] <= kFewQueries
-                               : tail.sizes[i] == key.sizes[i] && values.sizes[i] == value.sizes[i]);
-      }
-      keys_ += tail.sizes[2];
-    }
+    RL_REQUIRE(have_matching_shapes() && (pieces_ == 1 || tails_match()), InvalidProgram,
+               "the shapes or strides of the operands of an attention do not match");
+    queries_ = query_->sizes[2];
+    keys_ = key_->sizes[2] + (pieces_ == 2 ? key_pieces_[1]->sizes[2] : 0);
+    depth_ = query_->sizes[3];
+    width_ = value_->sizes[3];
     for (const View* mask : masks_) {
-      if (mask == nullptr) continue;
-      fits = fits && mask->rank == 4 && mask->sizes[3] == keys_ &&
-             (mask->dtype == ScalarType::Float || mask->dtype == ScalarType::Bool);
-      for (int i = 0; i < 3; ++i) fits = fits && mask->sizes[i] == query.sizes[i];
+      RL_REQUIRE(mask == nullptr || is_mask(*mask), InvalidProgram,
+                 "the shapes or strides of the operands of an attention do not match");
     }
-    RL_REQUIRE(fits, InvalidProgram, "the shapes or strides of the operands of an attention do not match");
-    queries_ = query.sizes[2];
-    depth_ = query.sizes[3];
-    width_ = value.sizes[3];
     const int64_t rows = kernels_->gemm_rows;
     together_ = std::clamp<int64_t>(kScoreFloats / (rows * score_step()), 1, AttentionTile::kMaxRows / rows);
     return Error::Ok;
@@ -112,14 +92,46 @@ class AttentionStep final : public Step {
   int64_t work() const override { return 2 * out_->sizes[0] * out_->sizes[1] * queries_ * keys_ * (depth_ + width_); }
 
  private:
+  // The shapes are query [n, heads, queries, depth], key [n, shared, keys, depth], value [n, shared, keys, width] and
+  // output [n, heads, queries, width]. `shared` divides `heads`. The last dimension is contiguous.
+  bool have_matching_shapes() const {
+    for (const View* view : {query_, key_, value_, out_, key_pieces_[1], value_pieces_[1]}) {
+      if (view && (view->rank != 4 || (view->sizes[3] > 1 && view->strides[3] != 1))) return false;
+    }
+    const int64_t *query = query_->sizes, *key = key_->sizes, *value = value_->sizes, *out = out_->sizes;
+    const int64_t heads = query[1], shared = key[1];
+    return query[0] == out[0] && key[0] == out[0] && value[0] == out[0] && heads == out[1] && shared == value[1] &&
+           (shared == 0 ? heads == 0 : heads % shared == 0) && query[2] == out[2] && key[2] == value[2] &&
+           query[3] == key[3] && value[3] == out[3];
+  }
+
+  // Returns whether the second pieces have the shapes of the first pieces, except for the number of keys.
+  bool tails_match() const {
+    const int64_t *key = key_->sizes, *value = value_->sizes;
+    const int64_t *key_tail = key_pieces_[1]->sizes, *value_tail = value_pieces_[1]->sizes;
+    for (const int i : {0, 1, 3}) {
+      if (key_tail[i] != key[i] || value_tail[i] != value[i]) return false;
+    }
+    return key_tail[2] == value_tail[2] && query_->sizes[2] <= kFewQueries;
+  }
+
+  // Returns whether a mask is float32 or bool [n, heads, queries, keys].
+  bool is_mask(const View& mask) const {
+    return mask.rank == 4 && std::equal(mask.sizes, mask.sizes + 3, query_->sizes) && mask.sizes[3] == keys_ &&
+           (mask.dtype == ScalarType::Float || mask.dtype == ScalarType::Bool);
+  }
+
   Packing packing() const { return packing_of(*kernels_); }
   int64_t tiles_of_head() const { return divide_up(queries_, kernels_->gemm_rows); }
+  // Returns the floats from row to row of the scores. Padding avoids powers of two, with which the rows would use the
+  // same cache sets.
   int64_t score_step() const { return round_up(keys_, 16) + 16; }
   // Returns the number of rows of scores and of masks in the scratch memory of a worker.
   int64_t score_rows() const { return std::max(together_ * kernels_->gemm_rows, kFewQueries); }
   int64_t key_floats() const { return round_up(packing().columns(keys_) * depth_, 16); }
   int64_t value_floats() const { return round_up(packing().columns(width_) * keys_, 16); }
   int64_t score_floats() const { return score_rows() * score_step(); }
+  // The scratch memory of a worker: packed keys, packed values, scores, and converted masks.
   int64_t mask_floats(int index) const { return masks_[index] && !is_direct(index) ? score_floats() : 0; }
   int64_t worker_floats() const {
     return key_floats() + value_floats() + score_floats() + mask_floats(0) + mask_floats(1);
@@ -182,6 +194,7 @@ class AttentionStep final : public Step {
     return result;
   }
 
+  // Converts the mask of a query, whose first element is at the offset `at`. false becomes -infinity.
   void write_mask(const View& mask, int64_t at, float* to) const {
     if (mask.dtype == ScalarType::Float) {
       for (int64_t j = 0; j < keys_; ++j) to[j] = mask.floats()[at + j * mask.strides[3]];
@@ -277,13 +290,15 @@ class AttentionStep final : public Step {
   const View* query_ = nullptr;
   const View* key_ = nullptr;
   const View* value_ = nullptr;
+  // The keys and values of all pieces, one after the other. Piece 0 is key_ and value_.
   const View* key_pieces_[2] = {};
   const View* value_pieces_[2] = {};
   int64_t pieces_ = 1;
   const View* masks_[2] = {};
   const View* out_ = nullptr;
-  int64_t queries_ = 0, keys_ = 0, depth_ = 0, width_ = 0;
-  int64_t together_ = 1;  // tiles whose scores are stored at a time
+  int64_t queries_ = 0, keys_ = 0;  // keys_: of all pieces
+  int64_t depth_ = 0, width_ = 0;   // numbers of a query or key, and of a value
+  int64_t together_ = 1;            // tiles whose scores are stored at a time
 };
 
 }  // namespace
