@@ -11,7 +11,7 @@ namespace rushlight::cpu {
 
 namespace {
 
-constexpr int64_t kBlock = 1024;
+constexpr int64_t kBlock = 1024;  // numbers that are converted at a time
 
 class ConvertStep final : public Step {
  public:
@@ -70,6 +70,7 @@ class ConvertStep final : public Step {
   int64_t work() const override { return out_->numel(); }
 
  private:
+  // The scratch memory of a worker: kBlock floats, then kBlock int8 numbers.
   static constexpr int64_t kWorkerFloats = kBlock + kBlock / 4;
 
   // Whether three rows of floats correspond to interleaved int8 numbers, such as the three channels of an image.
@@ -152,50 +153,23 @@ class DynamicQuantizeStep final : public Step {
     return Error::Ok;
   }
 
-  size_t scratch_floats(int64_t workers) const override { return static_cast<size_t>(workers * 16); }
+  size_t scratch_floats(int64_t workers) const override { return static_cast<size_t>(workers * kWorkerFloats); }
 
   Error run(Run& run) override {
     const int64_t rows = in_->sizes[0], depth = in_->sizes[1];
     if (rows == 0 || depth == 0) return Error::Ok;
     const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     const int64_t workers = in_->numel() < kSerialWork ? 1 : run.workers;
-    std::atomic<bool> ordered{true};
-    quantized::Affine whole{1, 0};
-    if (!is_by_row()) {
-      for (int64_t w = 0; w < workers; ++w) run.scratch[w * 16] = run.scratch[w * 16 + 1] = 0;
-      for_workers(run.context, workers, rows, [&](int64_t w, int64_t begin, int64_t end) {
-        if (!t.extremes(in_->floats() + begin * depth, (end - begin) * depth, run.scratch + w * 16,
-                        run.scratch + w * 16 + 1)) {
-          ordered = false;
-        }
-      });
-      quantized::Extremes extremes{0, 0};
-      for (int64_t w = 0; w < workers; ++w) {
-        extremes.least = std::min(extremes.least, run.scratch[w * 16]);
-        extremes.most = std::max(extremes.most, run.scratch[w * 16 + 1]);
-      }
-      if (!ordered) extremes = {NAN, NAN};
-      whole = choice_ == QuantizationChoice::SYMMETRIC
-                  ? quantized::choose_symmetric(extremes, ScalarType::Float, least_, most_, static_cast<double>(eps_),
-                                                ScalarType::Char)
-                  : quantized::choose_affine(extremes, ScalarType::Float, least_, most_, static_cast<double>(eps_));
-      scales_->floats()[0] = quantized::scale_of_sums(whole);
-      static_cast<int32_t*>(zeros_->data)[0] = static_cast<int32_t>(whole.zero);
-    }
+    const quantized::Affine whole = is_by_row() ? quantized::Affine{} : choose_for_tensor(run, workers);
+    if (!is_by_row()) set_params(0, whole);
     for_workers(run.context, workers, rows, [&](int64_t, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const float* const row = in_->floats() + i * depth;
-        quantized::Affine chosen = whole;
-        if (is_by_row()) {
-          float least = 0, most = 0;
-          if (!t.extremes(row, depth, &least, &most)) least = most = NAN;
-          chosen = quantized::choose_token_affine(least, most);
-          scales_->floats()[i] = quantized::scale_of_sums(chosen);
-          static_cast<int32_t*>(zeros_->data)[i] = static_cast<int32_t>(chosen.zero);
-        }
-        const microkernels::Int8Range range{static_cast<int32_t>(chosen.zero), static_cast<int32_t>(least_),
+        const quantized::Affine params = is_by_row() ? choose_for_row(row) : whole;
+        if (is_by_row()) set_params(i, params);
+        const microkernels::Int8Range range{static_cast<int32_t>(params.zero), static_cast<int32_t>(least_),
                                             static_cast<int32_t>(most_)};
-        t.loops.quantize(row, depth, 1.0f / static_cast<float>(chosen.scale), range,
+        t.loops.quantize(row, depth, 1.0f / static_cast<float>(params.scale), range,
                          static_cast<int8_t*>(out_->data) + i * depth);
       }
     });
@@ -206,7 +180,45 @@ class DynamicQuantizeStep final : public Step {
   int64_t work() const override { return in_->numel(); }
 
  private:
+  // Whether each row has a scale and a zero point of its own.
   bool is_by_row() const { return choice_ == QuantizationChoice::PER_TOKEN; }
+
+  quantized::Affine choose_for_row(const float* row) const {
+    float least = 0, most = 0;
+    if (!microkernels::int8_microkernels().extremes(row, in_->sizes[1], &least, &most)) least = most = NAN;
+    return quantized::choose_token_affine(least, most);
+  }
+
+  quantized::Affine choose_for_tensor(Run& run, int64_t workers) const {
+    const int64_t depth = in_->sizes[1];
+    // The extremes of each worker are in a cache line of their own.
+    const auto extremes_of = [&](int64_t worker) { return run.scratch + worker * kWorkerFloats; };
+    for (int64_t w = 0; w < workers; ++w) extremes_of(w)[0] = extremes_of(w)[1] = 0;
+    std::atomic<bool> has_nan{false};
+    for_workers(run.context, workers, in_->sizes[0], [&](int64_t w, int64_t begin, int64_t end) {
+      float* const own = extremes_of(w);
+      const float* const rows = in_->floats() + begin * depth;
+      if (!microkernels::int8_microkernels().extremes(rows, (end - begin) * depth, own, own + 1)) has_nan = true;
+    });
+    quantized::Extremes extremes{0, 0};
+    for (int64_t w = 0; w < workers; ++w) {
+      extremes.least = std::min(extremes.least, extremes_of(w)[0]);
+      extremes.most = std::max(extremes.most, extremes_of(w)[1]);
+    }
+    if (has_nan) extremes = {NAN, NAN};
+    const double epsilon = static_cast<double>(eps_);
+    return choice_ == QuantizationChoice::SYMMETRIC
+               ? quantized::choose_symmetric(extremes, ScalarType::Float, least_, most_, epsilon, ScalarType::Char)
+               : quantized::choose_affine(extremes, ScalarType::Float, least_, most_, epsilon);
+  }
+
+  // Writes the outputs for the scale and the zero point `index`.
+  void set_params(int64_t index, const quantized::Affine& params) const {
+    scales_->floats()[index] = quantized::scale_of_sums(params);
+    static_cast<int32_t*>(zeros_->data)[index] = static_cast<int32_t>(params.zero);
+  }
+
+  static constexpr int64_t kWorkerFloats = 16;  // a cache line
 
   QuantizationChoice choice_ = QuantizationChoice::ASYMMETRIC;
   int64_t least_ = 0, most_ = 0;
