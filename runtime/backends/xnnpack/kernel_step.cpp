@@ -16,9 +16,11 @@ enum class View : uint8_t {
   Batches,     // [..., m, k] as batches, m, k
 };
 
-constexpr uint32_t kMaxArguments = 12;
+constexpr uint32_t kMaxArguments = 12;  // of a kernel call
+constexpr uint32_t kMaxTensors = 5, kMaxLists = 5;
+constexpr uint32_t kMaxListItems = 16;  // of all lists of a call: two for each dimension of a padded tensor
 
-// Owns the arguments of one kernel call.
+// Owns the arguments of one kernel call, in the order in which they are added.
 class Arguments {
  public:
   Arguments() = default;
@@ -48,20 +50,19 @@ class Arguments {
     list(values, 2);
   }
 
+  // Adds a tensor with the memory of an operand.
   void tensor(const Operand& operand, View view) {
     const Shape& shape = operand.shape;
     int64_t sizes[kMaxRank];
-    uint8_t order[kMaxRank];
+    uint8_t order[kMaxRank];  // the dimensions of the tensor in the order of memory, outermost first
     uint8_t rank = static_cast<uint8_t>(shape.rank);
     for (uint8_t i = 0; i < rank; ++i) {
       sizes[i] = shape.dims[i];
       order[i] = i;
     }
-    const bool is_image = view == View::Image;
-    if (is_image || view == View::Depthwise || view == View::Transposed) {
-      // The axes of the tensor in the order of memory, outermost first.
-      static constexpr uint8_t orders[3][4] = {{0, 2, 3, 1}, {1, 2, 3, 0}, {1, 2, 3, 0}};
-      const uint8_t* axes = orders[is_image ? 0 : view == View::Depthwise ? 1 : 2];
+    if (view == View::Image || view == View::Depthwise || view == View::Transposed) {
+      static constexpr uint8_t kImage[] = {0, 2, 3, 1}, kFilter[] = {1, 2, 3, 0};
+      const uint8_t* const axes = view == View::Image ? kImage : kFilter;
       for (uint8_t i = 0; i < 4; ++i) {
         order[i] = axes[i];
         sizes[axes[i]] = shape.dims[i];
@@ -83,6 +84,7 @@ class Arguments {
     dense(operand.dtype, operand.data, sizes, order, rank);
   }
 
+  // Adds a tensor whose elements are dense in memory, in this order of dimensions.
   void dense(ScalarType dtype, void* data, const int64_t* sizes, const uint8_t* order, uint8_t rank) {
     const uint32_t at = tensors_++;
     TensorImpl& impl = impls_[at];
@@ -114,14 +116,14 @@ class Arguments {
   uint32_t count_ = 0, tensors_ = 0, lists_ = 0, numbers_ = 0;
   EValue values_[kMaxArguments];
   EValue* pointers_[kMaxArguments];
-  TensorImpl impls_[5];
-  SizesType sizes_[5][kMaxRank];
-  StridesType strides_[5][kMaxRank];
-  DimOrderType orders_[5][kMaxRank];
-  BoxedList<int64_t> boxes_[5];
-  EValue list_values_[16];
-  EValue* list_pointers_[16];
-  int64_t items_[16];
+  TensorImpl impls_[kMaxTensors];
+  SizesType sizes_[kMaxTensors][kMaxRank];
+  StridesType strides_[kMaxTensors][kMaxRank];
+  DimOrderType orders_[kMaxTensors][kMaxRank];
+  BoxedList<int64_t> boxes_[kMaxLists];
+  EValue list_values_[kMaxListItems];
+  EValue* list_pointers_[kMaxListItems];
+  int64_t items_[kMaxListItems];
 };
 
 constexpr std::string_view kExactGelu = "none";
@@ -251,84 +253,17 @@ class KernelStep final : public Step {
 
   Error setup(const Operand* operands, void* scratch, pthreadpool*) override {
     arguments_.clear();
-    const Operand& out = operands[node_.output];
-    const PayloadWindow& window = node_.window;
-    switch (node_.kind) {
-      case Kind::XNNSquare:
-        arguments_.tensor(operands[node_.inputs[0]], View::Plain);
-        arguments_.tensor(operands[node_.inputs[0]], View::Plain);
-        arguments_.tensor(out, View::Plain);
-        break;
-      case Kind::XNNBatchMatrixMultiply:
-        arguments_.tensor(operands[node_.inputs[0]], View::Batches);
-        arguments_.tensor(operands[node_.inputs[1]], View::Batches);
-        arguments_.tensor(out, View::Batches);
-        break;
-      case Kind::XNNFullyConnected:
-        fully_connected(operands);
-        break;
-      case Kind::XNNConv2d:
-      case Kind::XNNDepthwiseConv2d:
-      case Kind::XNNConvTranspose2d:
-        convolution(operands);
-        break;
-      case Kind::XNNAvgPooling2d:
-        pool_parameters(operands);
-        arguments_.flag(false);
-        arguments_.flag(false);
-        arguments_.none();
-        arguments_.tensor(out, View::Image);
-        break;
-      case Kind::XNNMaxPooling2d: {
-        pool_parameters(operands);
-        arguments_.pair(window.dilation_height, window.dilation_width);
-        arguments_.flag(!is_symmetric(window));
-        arguments_.tensor(out, View::Image);
-        arguments_.tensor({out.shape, scratch, ScalarType::Long}, View::Image);
-        break;
-      }
-      case Kind::XNNGlobalAvgPooling2d: {
-        const Operand& in = operands[node_.inputs[0]];
-        Operand image = out;
-        image.shape = Shape{4, {in.shape[0], 1, 1, in.shape.last()}};
-        arguments_.tensor(in, View::Image);
-        arguments_.pair(in.shape[1], in.shape[2]);
-        arguments_.pair(in.shape[1], in.shape[2]);
-        arguments_.pair(0, 0);
-        arguments_.flag(false);
-        arguments_.flag(false);
-        arguments_.none();
-        arguments_.tensor(image, View::Image);
-        break;
-      }
-      case Kind::XNNStaticConstantPad: {
-        int64_t padding[2 * kMaxRank];
-        for (uint32_t i = 0; i < node_.rank; ++i) {
-          padding[2 * i] = node_.first[node_.rank - 1 - i];
-          padding[2 * i + 1] = node_.second[node_.rank - 1 - i];
-        }
-        arguments_.tensor(operands[node_.inputs[0]], View::Plain);
-        arguments_.list(padding, 2 * node_.rank);
-        arguments_.number(double{node_.number});
-        arguments_.tensor(out, View::Plain);
-        break;
-      }
-      default:
-        for (uint32_t i = 0; i < node_.num_inputs; ++i) arguments_.tensor(operands[node_.inputs[i]], View::Plain);
-        if (const ElementwiseKernel* row = find_elementwise(node_.kind); row->parameters)
-          row->parameters(node_, arguments_);
-        arguments_.tensor(out, View::Plain);
-    }
+    set_arguments(operands, scratch);
     RL_TRY(check_dtypes(kernel_, arguments_));
-    if (clamp_) {
-      clamp_arguments_.clear();
-      clamp_arguments_.tensor(out, View::Plain);
-      clamp_arguments_.number(double{node_.min});
-      clamp_arguments_.number(double{node_.max});
-      clamp_arguments_.tensor(out, View::Plain);
-      RL_TRY(check_dtypes(*clamp_, clamp_arguments_));
-    }
-    return Error::Ok;
+    if (clamp_ == nullptr) return Error::Ok;
+    // clamp.out(self, min, max, *, out)
+    const Operand& out = operands[node_.output];
+    clamp_arguments_.clear();
+    clamp_arguments_.tensor(out, View::Plain);
+    clamp_arguments_.number(double{node_.min});
+    clamp_arguments_.number(double{node_.max});
+    clamp_arguments_.tensor(out, View::Plain);
+    return check_dtypes(*clamp_, clamp_arguments_);
   }
 
   Error run(KernelRuntimeContext& context) override {
@@ -338,37 +273,85 @@ class KernelStep final : public Step {
   }
 
  private:
-  void pool_parameters(const Operand* operands) {
-    const PayloadWindow& window = node_.window;
-    arguments_.tensor(operands[node_.inputs[0]], View::Image);
-    arguments_.pair(window.height, window.width);
-    arguments_.pair(window.stride_height, window.stride_width);
-    arguments_.pair(window.top, window.left);
-  }
-
-  void bias(const Operand* operands) {
-    if (node_.inputs[2] == kNone) {
-      arguments_.none();
-      return;
+  // Adds the arguments of the kernel, in the order of the operator's schema. Comments show the schemas.
+  void set_arguments(const Operand* operands, void* scratch) {
+    switch (node_.kind) {
+      case Kind::XNNSquare:
+        return square(operands);
+      case Kind::XNNBatchMatrixMultiply:
+        return batch_matrix_multiply(operands);
+      case Kind::XNNFullyConnected:
+        return (node_.flags & kTransposeWeights) != 0 ? matrix_multiply(operands) : linear(operands);
+      case Kind::XNNConv2d:
+      case Kind::XNNDepthwiseConv2d:
+      case Kind::XNNConvTranspose2d:
+        return convolution(operands);
+      case Kind::XNNAvgPooling2d:
+        return average_pool(operands);
+      case Kind::XNNMaxPooling2d:
+        return max_pool(operands, scratch);
+      case Kind::XNNGlobalAvgPooling2d:
+        return global_average_pool(operands);
+      case Kind::XNNStaticConstantPad:
+        return pad(operands);
+      default:
+        return elementwise(operands);
     }
-    Operand flat = operands[node_.inputs[2]];
-    flat.shape = Shape{1, {flat.numel()}};
-    arguments_.tensor(flat, View::Plain);
   }
 
-  void fully_connected(const Operand* operands) {
-    const bool is_transposed = (node_.flags & kTransposeWeights) != 0;
-    if (is_transposed && node_.inputs[2] != kNone) bias(operands);
+  // An operator of kElementwise: (inputs..., parameters..., *, out)
+  void elementwise(const Operand* operands) {
+    for (uint32_t i = 0; i < node_.num_inputs; ++i) arguments_.tensor(operands[node_.inputs[i]], View::Plain);
+    const ElementwiseKernel* const row = find_elementwise(node_.kind);
+    if (row->parameters) row->parameters(node_, arguments_);
+    arguments_.tensor(operands[node_.output], View::Plain);
+  }
+
+  // mul.out(self, other, *, out)
+  void square(const Operand* operands) {
+    arguments_.tensor(operands[node_.inputs[0]], View::Plain);
+    arguments_.tensor(operands[node_.inputs[0]], View::Plain);
+    arguments_.tensor(operands[node_.output], View::Plain);
+  }
+
+  // bmm.out(self, mat2, *, out)
+  void batch_matrix_multiply(const Operand* operands) {
+    arguments_.tensor(operands[node_.inputs[0]], View::Batches);
+    arguments_.tensor(operands[node_.inputs[1]], View::Batches);
+    arguments_.tensor(operands[node_.output], View::Batches);
+  }
+
+  // linear.out(input, weight, bias=None, *, out)
+  void linear(const Operand* operands) {
     arguments_.tensor(operands[node_.inputs[0]], View::Rows);
     arguments_.tensor(operands[node_.inputs[1]], View::Plain);
-    if (!is_transposed) bias(operands);
-    if (is_transposed && node_.inputs[2] != kNone) {
+    bias(operands);
+    arguments_.tensor(operands[node_.output], View::Rows);
+  }
+
+  // mm.out(self, mat2, *, out), or with a bias: addmm.out(self, mat1, mat2, *, beta=1, alpha=1, out), where self is
+  // the bias
+  void matrix_multiply(const Operand* operands) {
+    const bool has_bias = node_.inputs[2] != kNone;
+    if (has_bias) bias(operands);
+    arguments_.tensor(operands[node_.inputs[0]], View::Rows);
+    arguments_.tensor(operands[node_.inputs[1]], View::Plain);
+    if (has_bias) {
       arguments_.number(int64_t{1});
       arguments_.number(int64_t{1});
     }
     arguments_.tensor(operands[node_.output], View::Rows);
   }
 
+  // Adds the bias as a vector, or None.
+  void bias(const Operand* operands) {
+    if (node_.inputs[2] == kNone) return arguments_.none();
+    Operand flat = operands[node_.inputs[2]];
+    flat.shape = Shape{1, {flat.numel()}};
+    arguments_.tensor(flat, View::Plain);
+  }
+
+  // convolution.out(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, *, out)
   void convolution(const Operand* operands) {
     const PayloadWindow& window = node_.window;
     const bool is_transposed = node_.kind == Kind::XNNConvTranspose2d;
@@ -387,8 +370,66 @@ class KernelStep final : public Step {
     arguments_.tensor(operands[node_.output], View::Image);
   }
 
+  // avg_pool2d.out(self, kernel_size, stride, padding, ceil_mode=False, count_include_pad=True,
+  // divisor_override=None, *, out)
+  void average_pool(const Operand* operands) {
+    pool_window(operands);
+    arguments_.flag(false);
+    arguments_.flag(false);
+    arguments_.none();
+    arguments_.tensor(operands[node_.output], View::Image);
+  }
+
+  // avg_pool2d.out() with a window of the size of the image
+  void global_average_pool(const Operand* operands) {
+    const Operand& in = operands[node_.inputs[0]];
+    Operand image = operands[node_.output];
+    image.shape = Shape{4, {in.shape[0], 1, 1, in.shape.last()}};
+    arguments_.tensor(in, View::Image);
+    arguments_.pair(in.shape[1], in.shape[2]);
+    arguments_.pair(in.shape[1], in.shape[2]);
+    arguments_.pair(0, 0);
+    arguments_.flag(false);
+    arguments_.flag(false);
+    arguments_.none();
+    arguments_.tensor(image, View::Image);
+  }
+
+  // max_pool2d_with_indices.out(self, kernel_size, stride, padding, dilation, ceil_mode, *, out, indices)
+  void max_pool(const Operand* operands, void* indices) {
+    const Operand& out = operands[node_.output];
+    pool_window(operands);
+    arguments_.pair(node_.window.dilation_height, node_.window.dilation_width);
+    arguments_.flag(!is_symmetric(node_.window));
+    arguments_.tensor(out, View::Image);
+    arguments_.tensor({out.shape, indices, ScalarType::Long}, View::Image);
+  }
+
+  // Adds the arguments with which both poolings begin: self, kernel_size, stride, padding.
+  void pool_window(const Operand* operands) {
+    const PayloadWindow& window = node_.window;
+    arguments_.tensor(operands[node_.inputs[0]], View::Image);
+    arguments_.pair(window.height, window.width);
+    arguments_.pair(window.stride_height, window.stride_width);
+    arguments_.pair(window.top, window.left);
+  }
+
+  // constant_pad_nd.out(self, pad, value, *, out). `pad` has the padding before and after each dimension, from the
+  // last dimension to the first.
+  void pad(const Operand* operands) {
+    int64_t padding[2 * kMaxRank];
+    for (uint32_t i = 0; i < node_.rank; ++i) {
+      padding[2 * i] = node_.first[node_.rank - 1 - i];
+      padding[2 * i + 1] = node_.second[node_.rank - 1 - i];
+    }
+    arguments_.tensor(operands[node_.inputs[0]], View::Plain);
+    arguments_.list(padding, 2 * node_.rank);
+    arguments_.number(double{node_.number});
+    arguments_.tensor(operands[node_.output], View::Plain);
+  }
+
   const Kernel& kernel_;
-  const Kernel* clamp_;
+  const Kernel* clamp_;  // is applied to the result, in place; null if the result has no bounds
   Arguments arguments_;
   Arguments clamp_arguments_;
 };
