@@ -164,11 +164,36 @@ std::vector<SizeRange> input_ranges(const Program& program, std::string_view met
   return ranges;
 }
 
-void bind_metadata(nb::module_& module) {
-  using namespace nb::literals;
-  using Method = MetadataOfMethod;
-  using TensorMeta = MetadataOfTensor;
+namespace {
 
+nb::object input_tag(const MetadataOfMethod& method, size_t index) {
+  check_index(index, method.meta.num_inputs(), "input", method.meta);
+  return tag_name(value_of(method.meta.input_tag(index)));
+}
+
+nb::object output_tag(const MetadataOfMethod& method, size_t index) {
+  check_index(index, method.meta.num_outputs(), "output", method.meta);
+  return tag_name(value_of(method.meta.output_tag(index)));
+}
+
+MetadataOfTensor input_tensor_meta(const MetadataOfMethod& method, size_t index) {
+  check_index(index, method.meta.num_inputs(), "input", method.meta);
+  const TensorInfo info = value_of(method.meta.input_tensor_meta(index));
+  return {method.program, info, input_ranges(method.program->program(), method.meta.name(), index, info)};
+}
+
+MetadataOfTensor output_tensor_meta(const MetadataOfMethod& method, size_t index) {
+  check_index(index, method.meta.num_outputs(), "output", method.meta);
+  return {method.program, value_of(method.meta.output_tensor_meta(index)), {}};
+}
+
+MetadataOfTensor attribute_tensor_meta(const MetadataOfMethod& method, size_t index) {
+  check_index(index, method.meta.num_attributes(), "attribute", method.meta);
+  return {method.program, value_of(method.meta.attribute_tensor_meta(index)), {}};
+}
+
+void bind_tensor_info(nb::module_& module) {
+  using TensorMeta = MetadataOfTensor;
   nb::class_<TensorMeta>(module, "TensorInfo", "The description of a tensor in a program.")
       .def("sizes", &sizes_of, nb::sig("def sizes(self) -> tuple[int, ...]"),
            "Returns the sizes, which are upper bounds if the shape is dynamic.")
@@ -195,55 +220,28 @@ void bind_metadata(nb::module_& module) {
           "name", [](const TensorMeta& t) { return to_str(t.info.name); },
           "Returns the name of a buffer or parameter, or ''.")
       .def("__repr__", [](const TensorMeta& t) { return to_str(repr(t.info)); });
+}
 
+void bind_method_meta(nb::module_& module) {
+  using namespace nb::literals;
+  using Method = MetadataOfMethod;
   nb::class_<Method>(module, "MethodMeta", "The description of a method in a program.")
       .def("name", [](const Method& m) { return to_str(m.meta.name()); })
       .def("num_inputs", [](const Method& m) { return m.meta.num_inputs(); })
       .def("num_outputs", [](const Method& m) { return m.meta.num_outputs(); })
       .def("num_attributes", [](const Method& m) { return m.meta.num_attributes(); })
       .def("num_instructions", [](const Method& m) { return m.meta.num_instructions(); })
-      .def(
-          "input_tag",
-          [](const Method& m, size_t index) {
-            check_index(index, m.meta.num_inputs(), "input", m.meta);
-            return tag_name(value_of(m.meta.input_tag(index)));
-          },
-          "index"_a, nb::sig("def input_tag(self, index: int) -> str"),
-          "Returns the type of an input: 'Tensor', 'Int', 'Double', 'Bool', 'String' or 'None'.")
-      .def(
-          "output_tag",
-          [](const Method& m, size_t index) {
-            check_index(index, m.meta.num_outputs(), "output", m.meta);
-            return tag_name(value_of(m.meta.output_tag(index)));
-          },
-          "index"_a, nb::sig("def output_tag(self, index: int) -> str"))
-      .def(
-          "input_tensor_meta",
-          [](const Method& m, size_t index) {
-            check_index(index, m.meta.num_inputs(), "input", m.meta);
-            const TensorInfo info = value_of(m.meta.input_tensor_meta(index));
-            return TensorMeta{m.program, info, input_ranges(m.program->program(), m.meta.name(), index, info)};
-          },
-          "index"_a,
-          "Returns the description of an input tensor.\n"
-          "\n"
-          "Raises:\n"
-          "    IndexError: The index is too large.\n"
-          "    InvalidArgumentError: The input is not a tensor.")
-      .def(
-          "output_tensor_meta",
-          [](const Method& m, size_t index) {
-            check_index(index, m.meta.num_outputs(), "output", m.meta);
-            return TensorMeta{m.program, value_of(m.meta.output_tensor_meta(index)), {}};
-          },
-          "index"_a)
-      .def(
-          "attribute_tensor_meta",
-          [](const Method& m, size_t index) {
-            check_index(index, m.meta.num_attributes(), "attribute", m.meta);
-            return TensorMeta{m.program, value_of(m.meta.attribute_tensor_meta(index)), {}};
-          },
-          "index"_a)
+      .def("input_tag", &input_tag, "index"_a, nb::sig("def input_tag(self, index: int) -> str"),
+           "Returns the type of an input: 'Tensor', 'Int', 'Double', 'Bool', 'String' or 'None'.")
+      .def("output_tag", &output_tag, "index"_a, nb::sig("def output_tag(self, index: int) -> str"))
+      .def("input_tensor_meta", &input_tensor_meta, "index"_a,
+           "Returns the description of an input tensor.\n"
+           "\n"
+           "Raises:\n"
+           "    IndexError: The index is too large.\n"
+           "    InvalidArgumentError: The input is not a tensor.")
+      .def("output_tensor_meta", &output_tensor_meta, "index"_a)
+      .def("attribute_tensor_meta", &attribute_tensor_meta, "index"_a)
       .def("planned_sizes", &planned_sizes, nb::sig("def planned_sizes(self) -> list[int]"),
            "Returns the bytes of each planned memory.")
       .def("operators", &operators, nb::sig("def operators(self) -> list[str]"),
@@ -254,6 +252,13 @@ void bind_metadata(nb::module_& module) {
           "Returns the pytree of the inputs as JSON text, or ''.")
       .def("output_spec", [](const Method& m) { return to_str(m.meta.encoded_output_spec()); })
       .def("__repr__", [](const Method& m) { return to_str(repr(m.meta)); });
+}
+
+}  // namespace
+
+void bind_metadata(nb::module_& module) {
+  bind_tensor_info(module);
+  bind_method_meta(module);
 }
 
 }  // namespace rushlight::python
