@@ -22,13 +22,26 @@ _MAX_SIZE = 0x7FFFFFFF
 MAX_SHARED_BYTES = 64
 
 _OFFSET = struct.Struct("<I")
+_REFERENCES = (Kind.STRING, Kind.TABLE, Kind.UNION)
+"""The kinds of fields that a table contains as offsets. Vectors of any kind are offsets too."""
 
 
 class _Entry(NamedTuple):
-    """A number in a table. A union has two entries: its tag and its offset."""
+    """A number in a table. A union has two entries: its tag and its offset.
+
+    Attributes:
+        field: the field.
+        is_tag: whether it is the tag of a union.
+        is_offset: whether it is the offset to a vector, text or table.
+        is_checked: whether not every number that fits the code is valid.
+        code: the format of the number in `struct`.
+        slot: the index in the vtable.
+    """
 
     field: FieldBinding
     is_tag: bool
+    is_offset: bool
+    is_checked: bool
     code: str
     slot: int
 
@@ -63,16 +76,14 @@ def _plan(table: TableBinding) -> _Plan:
     for field in table.fields:
         wire = field.wire
         if wire.kind is Kind.UNION:
-            entries.append(_Entry(field, True, "B", wire.slot - 1))
-        is_offset = wire.is_vector or wire.kind in (Kind.STRING, Kind.TABLE, Kind.UNION)
-        entries.append(_Entry(field, False, "I" if is_offset else wire.code, wire.slot))
+            entries.append(_Entry(field, True, False, False, "B", wire.slot - 1))
+        is_offset = wire.is_vector or wire.kind in _REFERENCES
+        is_checked = wire.kind in (Kind.ENUM, Kind.BOOL) or bool(wire.bounds)
+        entries.append(
+            _Entry(field, False, is_offset, is_checked, "I" if is_offset else wire.code, wire.slot)
+        )
     entries.sort(key=lambda entry: -struct.calcsize(entry.code))
     return _Plan(table, table.getter([entry.field.wire.name for entry in entries]), tuple(entries))
-
-
-def _is_reference(entry: _Entry) -> bool:
-    wire = entry.field.wire
-    return not entry.is_tag and (wire.is_vector or wire.kind in (Kind.STRING, Kind.TABLE, Kind.UNION))
 
 
 @cache
@@ -113,13 +124,16 @@ def encode(
 
 
 class _Writer:
+    """Writes one buffer. The methods that write an item return its address, or write the offset to it."""
+
     def __init__(self, binding: Binding, start: int, header_size: int, align: int) -> None:
         self._binding = binding
         self._start = start
         self._out = bytearray(bytes(start + _OFFSET.size) + binding.schema.identifier + bytes(header_size))
         self._align = align
         self._vtables: dict[bytes, int] = {}
-        # Texts and vectors in the order of first use: alignment, bytes, addresses of the offsets to them.
+        # Texts and vectors in the order of first use: alignment of the first element, which follows 4 bytes
+        # for the length; bytes; addresses of the offsets to them.
         self._leaves: list[tuple[int, tuple[bytes | memoryview, ...], list[int]]] = []
         self._shared: dict[tuple[int, bytes], list[int]] = {}
         self._layouts: dict[tuple[TableBinding, int], _Layout] = {}
@@ -147,6 +161,7 @@ class _Writer:
         self._out += bytes(-(len(self._out) + ahead) % align)
 
     def _point(self, source: int, target: int) -> None:
+        """Writes the offset to the item at the address `target`, at the address `source`."""
         distance = target - source
         if distance > _MAX_SIZE:
             raise EncodeError(
@@ -155,65 +170,76 @@ class _Writer:
         _OFFSET.pack_into(self._out, source, distance)
 
     def _table(self, value: object, table: TableBinding) -> int:
+        """Writes a table, and the tables to which it refers, and returns its address."""
         plan = _plan(table)
         if type(value) is not table.cls:
             raise EncodeError(f"expected a {table.cls.__name__}, got {type(value).__name__}")
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise EncodeError(f"{table.name}: more than {MAX_DEPTH} tables are inside each other")
-        inline: list[object] = [0]
-        references: list[tuple[int, FieldBinding, object]] = []
-        present = 0
-        bit = 1
-        for entry, item in zip(plan.entries, plan.get(value), strict=True):
-            field = entry.field
-            wire = field.wire
-            if entry.is_tag:
-                if item is not None:
-                    inline.append(self._tag(field, item))
-                    present |= bit
-            elif wire.is_vector or wire.kind in _REFERENCES:
-                if item is None:
-                    if wire.required or not field.optional:
-                        raise _error(field, "is None")
-                else:
-                    references.append((len(inline) - 1, field, item))
-                    inline.append(0)
-                    present |= bit
-            elif item != wire.default or (item == 0 and wire.code in "fd" and math.copysign(1, item) < 0):
-                if wire.kind is Kind.ENUM and not (isinstance(item, int) and item in field.members):
-                    raise _error(field, f"{item!r} is not a member of {wire.target}")
-                if wire.kind is Kind.BOOL:
-                    item = bool(item)
-                elif wire.bounds and isinstance(item, int) and not wire.bounds[0] <= item <= wire.bounds[1]:
-                    raise _error(field, f"{item} is outside the range {wire.bounds[0]} to {wire.bounds[1]}")
-                inline.append(item)
-                present |= bit
-            bit += bit
+        present, numbers, references = self._present_fields(plan, value)
         layout = self._layouts.get((table, present))
         if layout is None:
             chosen = tuple(entry for i, entry in enumerate(plan.entries) if present >> i & 1)
             layout = self._layouts[table, present] = _layout(chosen)
-        out = self._out
         vtable = self._vtables.get(layout.vtable)
         if vtable is None:
-            self._pad(2, 0)
-            vtable = self._vtables[layout.vtable] = len(out)
-            out += layout.vtable
+            vtable = self._add_vtable(layout.vtable)
+        out = self._out
         at = len(out)
         padding = -at % 4 if layout.phase is None else (layout.phase - at) % 8
         if padding:
             out += bytes(padding)
             at += padding
-        inline[0] = at - vtable
         try:
-            out += layout.pack(*inline)
+            out += layout.pack(at - vtable, *numbers)
         except struct.error as error:
             raise _explain(plan, value, error) from error
         for index, field, item in references:
             self._reference(at + layout.offsets[index], field, item)
         self._depth -= 1
         return at
+
+    def _present_fields(
+        self, plan: _Plan, value: object
+    ) -> tuple[int, list[object], list[tuple[int, FieldBinding, object]]]:
+        """Collects the fields of a table that are neither absent nor equal to their default value.
+
+        Returns:
+            A number whose bit i is set if entry i of the plan is present; the numbers of the present entries,
+            with 0 for references, whose offsets are written later; and for each reference the index of its
+            number, its field and its value.
+        """
+        present = 0
+        numbers: list[object] = []
+        references: list[tuple[int, FieldBinding, object]] = []
+        bit = 1  # of the entry
+        for entry, item in zip(plan.entries, plan.get(value), strict=True):
+            field = entry.field
+            wire = field.wire
+            if entry.is_tag:
+                if item is not None:
+                    numbers.append(self._tag(field, item))
+                    present |= bit
+            elif entry.is_offset:
+                if item is not None:
+                    references.append((len(numbers), field, item))
+                    numbers.append(0)
+                    present |= bit
+                elif wire.required or not field.optional:
+                    raise _error(field, "is None")
+            elif item != wire.default or (item == 0 and wire.code in "fd" and math.copysign(1, item) < 0):
+                numbers.append(_checked_number(field, item) if entry.is_checked else item)
+                present |= bit
+            bit <<= 1
+        return present, numbers, references
+
+    def _add_vtable(self, data: bytes) -> int:
+        """Writes a vtable, which the tables with this layout share, and returns its address."""
+        self._pad(2, 0)
+        address = self._vtables[data] = len(self._out)
+        self._out += data
+        return address
 
     def _tag(self, field: FieldBinding, item: object) -> int:
         tag = field.tag_of.get(type(item))
@@ -222,6 +248,7 @@ class _Writer:
         return tag
 
     def _reference(self, source: int, field: FieldBinding, item: object) -> None:
+        """Writes an item, or adds it to the leaves, and writes the offset to it at the address `source`."""
         wire = field.wire
         if wire.is_vector:
             self._vector(source, field, item)
@@ -287,6 +314,7 @@ class _Writer:
                 self._point(at + 4 * i, self._table(item, field.table))
 
     def _leaf(self, source: int, align: int, data: bytes) -> None:
+        """Adds a text or vector, to which the offset at `source` refers. Equal ones are written once."""
         sources = self._shared.get((align, data))
         if sources is None:
             sources = self._shared[align, data] = []
@@ -294,7 +322,16 @@ class _Writer:
         sources.append(source)
 
 
-_REFERENCES = (Kind.STRING, Kind.TABLE, Kind.UNION)
+def _checked_number(field: FieldBinding, item: Any) -> object:
+    """Returns the number of a field as it is written; raises EncodeError if the field does not allow it."""
+    wire = field.wire
+    if wire.kind is Kind.ENUM and not (isinstance(item, int) and item in field.members):
+        raise _error(field, f"{item!r} is not a member of {wire.target}")
+    if wire.kind is Kind.BOOL:
+        return bool(item)
+    if wire.bounds and isinstance(item, int) and not wire.bounds[0] <= item <= wire.bounds[1]:
+        raise _error(field, f"{item} is outside the range {wire.bounds[0]} to {wire.bounds[1]}")
+    return item
 
 
 def _error(field: FieldBinding, message: str) -> EncodeError:
