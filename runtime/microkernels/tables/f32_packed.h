@@ -230,6 +230,8 @@ struct F32PackedMicrokernels {
   // vector. Null if the instruction set cannot permute vectors.
   void (*grouped_3x3)(const DepthwiseRun& run, const GroupedChannels& groups);
   void (*pool)(const PooledPixels& pixels);
+  // The transforms for tiles of 2, 3 and 4 outputs along an axis, and those for a stride of 2, which treat even and odd
+  // rows and columns apart.
   WinogradTransforms winograd2, winograd3, winograd4, winograd_apart;
   // to[i * channels + c] = prologue(rows[i][c]), i < count, c < channels.
   void (*prologue)(const Prologue& prologue, const float* const* rows, int64_t count, int64_t channels, float* to);

@@ -75,6 +75,34 @@ RL_INLINE void depthwise_line_at(const Column& column, const float* line, const 
   }
 }
 
+// Adds the products of all lines of a plane to one or two rows of outputs. With two rows, the first `Stride` lines
+// belong only to the upper row, the last `Stride` lines only to the lower row, and the other lines to both. Returns the
+// weights of the next plane. `first` is the first channel that is read.
+template <int Kernel, int Stride, int Rows, int Outputs, bool Whole, typename Column>
+RL_INLINE const float* depthwise_plane_at(const Column& column, const float* const* lines, int64_t first,
+                                          const float* weights, int64_t tap_step, int64_t weight_step, int64_t left,
+                                          Floats (&acc)[Rows][Outputs]) {
+  int l = 0;
+  for (; l < (Rows == 1 ? Kernel : Stride); ++l, weights += weight_step) {
+    if (!lines[l]) continue;
+    depthwise_line_at<Kernel, Stride, 1, Outputs, Whole>(column, lines[l] + first, weights, tap_step, 0, left, acc);
+  }
+  if constexpr (Rows == 2) {
+    for (; l < Kernel; ++l, weights += weight_step) {
+      if (!lines[l]) continue;
+      depthwise_line_at<Kernel, Stride, 2, Outputs, Whole>(column, lines[l] + first, weights, tap_step, weight_step,
+                                                           left, acc);
+    }
+    weights -= Stride * weight_step;
+    for (; l < Kernel + Stride; ++l, weights += weight_step) {
+      if (!lines[l]) continue;
+      depthwise_line_at<Kernel, Stride, 1, Outputs, Whole>(column, lines[l] + first, weights, tap_step, 0, left,
+                                                           acc + 1);
+    }
+  }
+  return weights;
+}
+
 // Computes `Rows` (1 or 2) rows of `Outputs` outputs. The window of the first output begins at column `at`. If `Whole`,
 // computes all whole vectors of channels from c on, else `left` < kWidth channels. Inside: no window has padding on the
 // left or right.
@@ -95,24 +123,8 @@ RL_INLINE void depthwise_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_
     const float* const* lines = d.lines;
     const float* weights = d.weights + c;
     for (int64_t plane = 0; plane < d.planes; ++plane, lines += plane_lines) {
-      int l = 0;
-      for (; l < (Rows == 1 ? Kernel : Stride); ++l, weights += weight_step) {
-        if (!lines[l]) continue;
-        depthwise_line_at<Kernel, Stride, 1, Outputs, Whole>(column, lines[l] + c, weights, tap_step, 0, left, acc);
-      }
-      if constexpr (Rows == 2) {
-        for (; l < Kernel; ++l, weights += weight_step) {
-          if (!lines[l]) continue;
-          depthwise_line_at<Kernel, Stride, 2, Outputs, Whole>(column, lines[l] + c, weights, tap_step, weight_step,
-                                                               left, acc);
-        }
-        weights -= Stride * weight_step;
-        for (; l < Kernel + Stride; ++l, weights += weight_step) {
-          if (!lines[l]) continue;
-          depthwise_line_at<Kernel, Stride, 1, Outputs, Whole>(column, lines[l] + c, weights, tap_step, 0, left,
-                                                               acc + 1);
-        }
-      }
+      weights = depthwise_plane_at<Kernel, Stride, Rows, Outputs, Whole>(column, lines, c, weights, tap_step,
+                                                                         weight_step, left, acc);
     }
     RL_UNROLL for (int r = 0; r < Rows; ++r) {
       RL_UNROLL for (int i = 0; i < Outputs; ++i) {
@@ -276,23 +288,8 @@ RL_INLINE void grouped_vector(const DepthwiseRun& d, const GroupedChannels& g,
     const auto column = [&](const float* line, int x) {
       return OneGroup ? reach.broadcast(line, x) : permuted(reach.template load<Whole>(line, x, inputs), index);
     };
-    int l = 0;
-    for (; l < (Rows == 1 ? 3 : Stride); ++l, weights += weight_step) {
-      if (!lines[l]) continue;
-      depthwise_line_at<3, Stride, 1, Outputs, Whole>(column, lines[l] + first, weights, tap_step, 0, left, acc);
-    }
-    if constexpr (Rows == 2) {
-      for (; l < 3; ++l, weights += weight_step) {
-        if (!lines[l]) continue;
-        depthwise_line_at<3, Stride, 2, Outputs, Whole>(column, lines[l] + first, weights, tap_step, weight_step, left,
-                                                        acc);
-      }
-      weights -= Stride * weight_step;
-      for (; l < 3 + Stride; ++l, weights += weight_step) {
-        if (!lines[l]) continue;
-        depthwise_line_at<3, Stride, 1, Outputs, Whole>(column, lines[l] + first, weights, tap_step, 0, left, acc + 1);
-      }
-    }
+    weights = depthwise_plane_at<3, Stride, Rows, Outputs, Whole>(column, lines, first, weights, tap_step, weight_step,
+                                                                  left, acc);
   }
   const Floats bias = d.bias ? load_channels<Whole>(d.bias + c, left) : Floats{};
   const Floats low = splat(d.clamps ? d.low : -__builtin_inff()), high = splat(d.clamps ? d.high : __builtin_inff());

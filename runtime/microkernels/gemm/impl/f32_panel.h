@@ -14,6 +14,7 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
+// The maximum rows of a tile that is one vector wide. Its sums take half as many registers as those of wider tiles.
 #if RL_WIDTH >= 16
 inline constexpr int kNarrowRows = kIsCompact ? kTileRows : 14;
 #else
@@ -141,7 +142,8 @@ static void saturate(int64_t rounds, float* sums) {
 template <int Panels>
 inline constexpr int kSumsAmong = Panels >= 3 ? 1 : 4 / Panels;
 
-// Computes `Panels` adjacent panels, with kSums partial sums for each column.
+// Computes one row of `Panels` adjacent panels of `Vectors` vectors. kSums is a power of two: partial sum s of a column
+// has the terms l with l % kSums == s. They are added up after each kTermsOfSum terms.
 template <typename Stored, int Panels, int Vectors, int kSums>
 RL_INLINE void row_part(const float* x, int64_t k, const typename Stored::Item* b, const float* bias, float* c,
                         int64_t columns, const Epilogue& e) {
@@ -149,7 +151,7 @@ RL_INLINE void row_part(const float* x, int64_t k, const typename Stored::Item* 
   RL_UNROLL for (int p = 0; p < Panels; ++p) {
     RL_UNROLL for (int v = 0; v < Vectors; ++v) total[p][v] = bias ? load(bias + (p * Vectors + v) * kWidth) : Floats{};
   }
-  deal<Stored>(total);
+  to_loaded_order<Stored>(total);
   const int64_t step = k * Vectors * kWidth;
   const auto add_term = [&](int64_t l, auto& to) {
     const Floats value = splat(x[l]);
@@ -181,7 +183,7 @@ RL_INLINE void row_part(const float* x, int64_t k, const typename Stored::Item* 
     }
     RL_UNROLL for (int p = 0; p < Panels; ++p) RL_UNROLL for (int v = 0; v < Vectors; ++v) total[p][v] += sums[0][p][v];
   }
-  join<Stored>(total);
+  to_column_order<Stored>(total);
   RL_UNROLL for (int j = 0; j < Panels * Vectors; ++j) {
     const int64_t left = columns - j * kWidth;
     if (left <= 0) break;
@@ -191,6 +193,8 @@ RL_INLINE void row_part(const float* x, int64_t k, const typename Stored::Item* 
   }
 }
 
+// Computes one row of a product: four panels at a time, then the panels that remain. Ends: whether several partial sums
+// are used for the panels that remain; see F32PackedMicrokernels::row().
 template <typename Stored, bool Ends>
 RL_INLINE void row_of(const float* x, int64_t k, const typename Stored::Item* b, const float* bias, float* c,
                       int64_t columns, const Epilogue& epilogue) {

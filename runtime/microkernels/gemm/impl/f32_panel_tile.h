@@ -13,7 +13,7 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
-// kTerms: the number of terms that one iteration of the loop adds to all sums.
+// kTerms: the number of terms that one iteration of the innermost loop adds to all sums.
 // kMiddleRows: the rows of the tile for 4 to 6 rows, where there are few tiles.
 // In WebAssembly, larger numbers save no time and lengthen the download.
 #if defined(__wasm_simd128__)
@@ -27,14 +27,16 @@ struct Float32 {
   using Item = float;
 };
 
-// Two vectors of bfloat16 are loaded as one vector. A shift and a mask split it into its even and odd columns. The
-// largest tile has no register left for the mask.
+// Whether the columns of a tile are deinterleaved in registers: vector 0 has the even columns of two vectors, and
+// vector 1 the odd columns. Two vectors of bfloat16 are then loaded as one vector, which a shift and a mask split into
+// its even and odd numbers. The largest tile has no register left for the mask.
 template <typename Stored, int Rows, int Vectors>
-inline constexpr bool kIsDealt = std::is_same_v<Stored, BFloat16Bits> && Vectors == 2 && Rows < kTileRows;
+inline constexpr bool kIsDeinterleaved = std::is_same_v<Stored, BFloat16Bits> && Vectors == 2 && Rows < kTileRows;
 
+// Loads the numbers of one term of a panel as float32.
 template <typename Stored, int Rows, int Vectors>
 RL_INLINE void load_stored(const typename Stored::Item* p, Floats (&row)[Vectors]) {
-  if constexpr (kIsDealt<Stored, Rows, Vectors>) {
+  if constexpr (kIsDeinterleaved<Stored, Rows, Vectors>) {
     Stored::widen_pairs(p, row[0], row[1]);
   } else if constexpr (sizeof(typename Stored::Item) == 2) {
     RL_UNROLL for (int j = 0; j < Vectors; ++j) row[j] = Stored::widen(load_shorts(p + j * kWidth));
@@ -44,37 +46,38 @@ RL_INLINE void load_stored(const typename Stored::Item* p, Floats (&row)[Vectors
 }
 
 template <int... I>
-RL_INLINE void deal_vectors(Floats& a, Floats& b, std::integer_sequence<int, I...>) {
+RL_INLINE void deinterleave(Floats& a, Floats& b, std::integer_sequence<int, I...>) {
   const Floats even = __builtin_shufflevector(a, b, (2 * I)...);
   b = __builtin_shufflevector(a, b, (2 * I + 1)...);
   a = even;
 }
 template <int... I>
-RL_INLINE void join_vectors(Floats& a, Floats& b, std::integer_sequence<int, I...>) {
+RL_INLINE void interleave(Floats& a, Floats& b, std::integer_sequence<int, I...>) {
   const Floats low = __builtin_shufflevector(a, b, (I / 2 + I % 2 * kWidth)...);
   b = __builtin_shufflevector(a, b, (kWidth / 2 + I / 2 + I % 2 * kWidth)...);
   a = low;
 }
 
-// Permute the rows of sums from the order of the columns to the order of load_stored(), and back.
+// Permute rows of sums from the order of the columns to the order of load_stored(), and back.
 template <typename Stored, int Rows, int Vectors>
-RL_INLINE void deal(Floats (&acc)[Rows][Vectors]) {
-  if constexpr (kIsDealt<Stored, Rows, Vectors>) {
+RL_INLINE void to_loaded_order(Floats (&acc)[Rows][Vectors]) {
+  if constexpr (kIsDeinterleaved<Stored, Rows, Vectors>) {
     RL_UNROLL for (int i = 0; i < Rows; ++i) {
-      deal_vectors(acc[i][0], acc[i][1], std::make_integer_sequence<int, kWidth>{});
+      deinterleave(acc[i][0], acc[i][1], std::make_integer_sequence<int, kWidth>{});
     }
   }
 }
 template <typename Stored, int Rows, int Vectors>
-RL_INLINE void join(Floats (&acc)[Rows][Vectors]) {
-  if constexpr (kIsDealt<Stored, Rows, Vectors>) {
+RL_INLINE void to_column_order(Floats (&acc)[Rows][Vectors]) {
+  if constexpr (kIsDeinterleaved<Stored, Rows, Vectors>) {
     RL_UNROLL for (int i = 0; i < Rows; ++i) {
-      join_vectors(acc[i][0], acc[i][1], std::make_integer_sequence<int, kWidth>{});
+      interleave(acc[i][0], acc[i][1], std::make_integer_sequence<int, kWidth>{});
     }
   }
 }
 
-// How a tile prefetches memory: not at all, with every term, or with some terms (at most one cache line each).
+// How a tile prefetches PanelTile::ahead: not at all, with every term, or only once in kTerms terms. Each time, it
+// prefetches at most one cache line.
 enum class Fetching { None, Dense, Sparse };
 
 // Whether there are tiles that prefetch. WebAssembly and RISC-V have no prefetch instruction. Builds for small size,
@@ -85,7 +88,15 @@ inline constexpr bool kFetches = false;
 inline constexpr bool kFetches = !kIsSmall;
 #endif
 
-// Step: the distance from one term to the next in the panel.
+// Computes a tile; see PanelTile.
+//   Stored: the number type of the packed matrix
+//   Rows, Vectors: the size of the tile; all sums are in registers
+//   Ahead: how the tile prefetches
+//   Step: the numbers from term to term of the panel; more than Vectors * kWidth if the panel is wider than the tile
+//
+// The loops run over the terms of all taps. They are interrupted at the end of a partial sum, and to prefetch a row of
+// the residual. A partial sum is added to t.totals only when another term follows (ends_sum), so that the last partial
+// sum stays in registers.
 template <typename Stored, int Rows, int Vectors, Fetching Ahead, int Step>
 static void panel_tile(const PanelTile& t) {
   Floats acc[Rows][Vectors];
@@ -100,10 +111,10 @@ static void panel_tile(const PanelTile& t) {
     residual += t.epilogue.residual_step;
     --residual_rows;
   };
-  // One row of the residual is prefetched after each `piece` terms. Prefetching all rows at once would delay the loads
-  // of operands.
-  const int64_t piece = residual ? t.k / (Rows + 1) / kTerms * kTerms + kTerms : t.k;
-  int64_t taps_of_sum = t.sum_taps;
+  // One row of the residual is prefetched after each `fetch_terms` terms. Prefetching all rows at once would delay the
+  // loads of operands.
+  const int64_t fetch_terms = residual ? t.k / (Rows + 1) / kTerms * kTerms + kTerms : t.k;
+  int64_t taps_left = t.sum_taps;  // taps until the end of a partial sum
   bool ends_sum = false, has_totals = t.continues;
   for (int64_t tap = 0; tap < t.taps; ++tap, rows += t.row_step) {
     const float* a[Rows];
@@ -125,13 +136,13 @@ static void panel_tile(const PanelTile& t) {
     int64_t k = 0, sum_end = t.sum_terms < t.k ? t.sum_terms : t.k;
     while (true) {
       if (ends_sum) {
-        join<Stored>(acc);
+        to_column_order<Stored>(acc);
         if (has_totals) add_totals<Rows, Vectors>(t.totals, acc);
         store_totals<Rows, Vectors>(acc, t.totals);
         zero_sums<Rows, Vectors>(acc);
         ends_sum = false, has_totals = true;
       }
-      const int64_t end = residual_rows > 0 && k + piece < sum_end ? k + piece : sum_end;
+      const int64_t end = residual_rows > 0 && k + fetch_terms < sum_end ? k + fetch_terms : sum_end;
       for (; k + kTerms <= end; k += kTerms) {
         if constexpr (Ahead == Fetching::Sparse) fetch(kTerms);
         RL_UNROLL for (int i = 0; i < kTerms; ++i) {
@@ -147,15 +158,16 @@ static void panel_tile(const PanelTile& t) {
         fetch_residual();
       }
     }
+    // The last terms of a tap, fewer than kTerms.
     if constexpr (kTerms > 1) {
       for (; k < t.k; ++k) {
         if constexpr (Ahead != Fetching::None) fetch(1);
         add_term(k);
       }
     }
-    if (--taps_of_sum == 0) ends_sum = true, taps_of_sum = t.sum_taps;
+    if (--taps_left == 0) ends_sum = true, taps_left = t.sum_taps;
   }
-  join<Stored>(acc);
+  to_column_order<Stored>(acc);
   if (has_totals) add_totals<Rows, Vectors>(t.totals, acc);
   add_bias<Rows, Vectors>(acc, t.bias);
   store_sums<Rows, Vectors>(acc, t);
@@ -179,6 +191,7 @@ constexpr int panel_rows(int rows) {
   return rows < 4 ? 2 : rows < 7 ? kMiddleRows : 7;
 }
 
+// Calls the tile for a row count from a table.
 template <typename Stored, int Vectors, Fetching Ahead, int Step = Vectors * kWidth, int... I>
 static void panel_of(int rows, const PanelTile& tile, std::integer_sequence<int, I...>) {
   static constexpr PanelTileFunction by_rows[] = {
@@ -186,6 +199,7 @@ static void panel_of(int rows, const PanelTile& tile, std::integer_sequence<int,
   by_rows[rows - 1](tile);
 }
 
+// Calls the float32 tile for a row count, at most `Most`, with the way of prefetching that the tile needs.
 template <int Most, int Vectors, int Step = Vectors * kWidth>
 static void panel_across(int rows, const PanelTile& tile) {
   using Rows = std::make_integer_sequence<int, Most>;
