@@ -126,6 +126,19 @@ const float* Binder::optional_constant(Operand operand, int64_t count) {
   return operand.has_value() ? constant(operand, count) : nullptr;
 }
 
+const float* Binder::packed_bias(Operand operand, int64_t groups, int64_t outputs) {
+  constexpr int64_t kStoredMultiple = 64;  // the compiler pads a bias to a multiple of this many numbers
+  const int64_t stored = round_up(groups * outputs, kStoredMultiple);
+  const int64_t read = (groups - 1) * outputs + packing_of(kernels_).columns(outputs);
+  const float* const bias = optional_constant(operand, stored);
+  if (bias == nullptr || read <= stored) return bias;
+  float* const copy = array<float>(static_cast<size_t>(read));
+  if (copy == nullptr) return nullptr;
+  std::memcpy(copy, bias, static_cast<size_t>(stored) * sizeof(float));
+  std::memset(copy + stored, 0, static_cast<size_t>(read - stored) * sizeof(float));
+  return copy;
+}
+
 const float* Binder::packed_f32(Operand operand, int64_t matrices, int64_t k, int64_t n) {
   const int64_t one_term = 1;
   return packed_points(operand, 1, &one_term, matrices, k, n);

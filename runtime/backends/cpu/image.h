@@ -4,6 +4,7 @@
 
 #include "backends/cpu/step.h"
 #include "core/rounding.h"
+#include "microkernels/conv/f32.h"
 #include "microkernels/image.h"
 #include "microkernels/workers.h"
 
@@ -56,10 +57,12 @@ class SourceViews {
   int count_ = 0;
 };
 
-// Returns an array of `count` zeros. Its lifetime is that of the steps.
-inline const float* zeros(Binder& binder, int64_t count) {
-  float* items = binder.array<float>(static_cast<size_t>(count));
-  if (items) std::memset(items, 0, static_cast<size_t>(count) * sizeof(float));
+// Returns a pixel of zeros, which convolutions read for padding: PackedConvolution::zeros. Its lifetime is that of the
+// steps.
+inline const float* padding_pixel(Binder& binder, int64_t channels) {
+  const size_t count = static_cast<size_t>(channels + microkernels::PackedConvolution::kZerosAfterPixel);
+  float* const items = binder.array<float>(count);
+  if (items) std::memset(items, 0, count * sizeof(float));
   return items;
 }
 

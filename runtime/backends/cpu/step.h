@@ -100,6 +100,9 @@ class Binder {
   // Return `count` contiguous floats of a constant. float16 and bfloat16 constants are converted to float32 at load.
   const float* constant(Operand operand, int64_t count);
   const float* optional_constant(Operand operand, int64_t count);
+  // Returns the bias [groups, outputs] of packed matrices, or null if there is none. The numbers of each group can be
+  // read in whole vectors, also after the end of the last group.
+  const float* packed_bias(Operand operand, int64_t groups, int64_t outputs);
   // Returns `matrices` packed float32 matrices [k, n], one after the other. They are packed again if the packing of
   // this machine differs from that of the plan.
   const float* packed_f32(Operand operand, int64_t matrices, int64_t k, int64_t n);

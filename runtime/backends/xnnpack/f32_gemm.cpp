@@ -12,14 +12,15 @@ namespace {
 
 using microkernels::PackedConvolution;
 
-// The packed data: a matrix [depth, outputs] for each group, then the bias, then zeros.
+// The packed data: a matrix [depth, outputs] for each group, then the bias, then zeros. Each group of the bias is read
+// in whole vectors, so that up to 64 numbers follow it.
 struct Extents {
   int64_t depth, matrix, bias, zeros;  // numbers of floats
   explicit Extents(const Conv& c)
       : depth(c.kernel_h * c.kernel_w * c.inputs),
         matrix(depth * microkernels::packing_of(microkernels::f32_microkernels()).columns(c.outputs)),
         bias(round_up(c.out_channels(), 64) + 64),
-        zeros(c.groups * c.inputs + 16) {}
+        zeros(c.groups * c.inputs + PackedConvolution::kZerosAfterPixel) {}
   int64_t total(const Conv& c) const { return c.groups * matrix + bias + zeros; }
 };
 

@@ -23,6 +23,8 @@ struct ImagePrologue {
 // A convolution of channels-last float32 images [n, h, w, groups * channels] to [n, out_h, out_w, groups * outputs].
 class PackedConvolution {
  public:
+  static constexpr int64_t kZerosAfterPixel = 16;  // microkernels may load a whole vector at the end of a pixel
+
   // The owner sets these once. `channels` and `outputs` count the channels of one group.
   const F32Microkernels* kernels = nullptr;
   Window window{};
@@ -30,8 +32,8 @@ class PackedConvolution {
   ImagePrologue prologue;        // only for 1 x 1 windows; the owner sets the pointers before each run
   Epilogue epilogue;             // `residual` is an argument of run()
   PackedWeights weights;         // for each group a packed matrix [kernel_h * kernel_w * channels, outputs]
-  const float* bias = nullptr;   // [groups * outputs], followed by 64 readable floats; or null
-  const float* zeros = nullptr;  // [groups * channels + 16] zeros, which are read for padding
+  const float* bias = nullptr;   // [groups, outputs], or null; each group is read in whole vectors
+  const float* zeros = nullptr;  // [groups * channels + kZerosAfterPixel] zeros, which are read for padding
   bool rounds = false;           // if the weights are bfloat16: whether the input may be rounded to bfloat16
 
   // Sets the shapes of the operands. `residual` may be null. Returns InvalidProgram if the shapes do not match.
@@ -80,8 +82,10 @@ class PackedConvolution {
 
   // Returns a pointer to row m of the output.
   float* pixel(int64_t m) const;
+  // Computes the only row.
   void run_row(KernelRuntimeContext& context, int64_t workers) const;
   bool is_by_columns(int64_t workers) const;
+  // Compute rows [m0, m1) and panels [p0, p1) of all groups.
   void part(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1, const Ahead& ahead) const;
   void part_of_lines(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1) const;
   void fill_lines(int64_t row, float* to) const;
@@ -96,11 +100,14 @@ class PackedConvolution {
   Image out_, residual_;
   int64_t piece_ = 1;  // channels of a piece; it divides the number of channels of every source
   bool has_residual_ = false;
-  int64_t rows_ = 0, block_ = 1;
-  int64_t in_step_ = 0, out_step_ = 0, residual_step_ = 0;
-  // has_lines_: the pixels of a channel are contiguous, and lines of the image are read as columns of the LHS.
-  // is_apart_: the distance between lines of the output is not constant.
-  bool is_plain_ = false, gathers_ = false, has_lines_ = false, is_apart_ = false;
+  int64_t rows_ = 0;   // of the LHS: pixels of the output
+  int64_t block_ = 1;  // the most rows whose pointers are written, or whose windows are gathered, at a time
+  int64_t in_step_ = 0, out_step_ = 0, residual_step_ = 0;  // floats from pixel to pixel
+  // How the LHS is read. By default, set_row_pointers() writes a pointer for each row and tap.
+  bool is_plain_ = false;   // row i of the LHS is pixel i of the input
+  bool gathers_ = false;    // gather() copies the windows of a block to memory
+  bool has_lines_ = false;  // the pixels of a channel are contiguous: part_of_lines() reads lines as columns of the LHS
+  bool is_apart_ = false;   // the distance between lines of the output is not constant
 };
 
 }  // namespace rushlight::microkernels

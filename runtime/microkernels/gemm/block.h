@@ -36,7 +36,7 @@ class BlockGemm {
   const F32Microkernels* kernels = nullptr;
   const BlockMicrokernels* blocks = nullptr;
   BlockMatrix weights;
-  const float* bias = nullptr;  // [n], followed by 64 readable floats; or null
+  const float* bias = nullptr;  // [n], or null; it is read in whole vectors
   Epilogue epilogue;            // `residual` is an argument of run()
 
   // Sets the number of rows, and the floats from row to row of each operand.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from tests.backends.cpu.support import assert_close, expected, kinds, lower, run
@@ -197,3 +199,34 @@ def test_large_groups_and_single_pixels_are_products(shape: tuple[int, ...]) -> 
     program, _ = lower(model, inputs)
     assert Gemm in kinds(program)
     assert_close(run(program, inputs), expected(model, inputs))
+
+
+# Runs a program whose file ends at the end of a page. The next page cannot be read.
+GUARDED_RUN = """
+import ctypes, mmap, sys
+import numpy as np
+from rushlight.runtime import _native
+
+data = open(sys.argv[1], "rb").read()
+pages = -(-len(data) // mmap.PAGESIZE) * mmap.PAGESIZE
+memory = mmap.mmap(-1, pages + mmap.PAGESIZE)
+address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.mprotect(ctypes.c_void_p(address + pages), mmap.PAGESIZE, 0) == 0
+memory[pages - len(data) : pages] = data
+program = _native.load_buffer(memoryview(memory)[pages - len(data) : pages], [], 1)
+inputs = [np.load(sys.argv[2])]
+np.save(sys.argv[3], _native.Method(program, "forward").execute(inputs)[0])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="calls mprotect")
+def test_the_bias_of_the_last_group_may_end_the_file(tmp_path: Path) -> None:
+    # Each of 16 groups has four outputs, which are fewer than the numbers of a vector.
+    model, x = conv((128, 64, 16, 1, 1, 0, 1, 9, 9)), torch.randn(1, 128, 9, 9)
+    compiled, given, result = (tmp_path / name for name in ("model.pte", "given.npy", "result.npy"))
+    rushlight.compile(model, (x,)).save(compiled)
+    np.save(given, x.numpy())
+    done = run_python(GUARDED_RUN, str(compiled), str(given), str(result), cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    torch.testing.assert_close(torch.from_numpy(np.load(result)), model(x))

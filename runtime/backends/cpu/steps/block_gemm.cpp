@@ -13,7 +13,7 @@ class BlockGemmStep final : public Step {
   Error bind(const schema::BlockGemm& op, Binder& binder) {
     const int64_t k = op.channels(), n = op.outputs();
     const microkernels::Epilogue epilogue = binder.epilogue(op.epilogue());
-    const float* const bias = binder.optional_constant(op.bias(), round_up(n, 64));
+    const float* const bias = binder.packed_bias(op.bias(), 1, n);
     const microkernels::BlockMatrix matrix = binder.block_matrix(op.weight(), op.blocks(), k, n);
     in_ = binder.input(op.input());
     residual_ = binder.optional_input(op.residual());
@@ -34,7 +34,7 @@ class BlockGemmStep final : public Step {
     floats_.epilogue = epilogue;
     floats_.weights = binder.to_float32(matrix);
     floats_.bias = bias;
-    floats_.zeros = zeros(binder, k + 16);
+    floats_.zeros = padding_pixel(binder, k);
     return binder.error();
   }
 

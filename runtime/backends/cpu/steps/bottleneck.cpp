@@ -136,8 +136,8 @@ class BottleneckStep final : public Step {
     c.outputs = part.outputs();
     c.epilogue = binder.epilogue(part.epilogue());
     c.weights = binder.packed_f32(weight, 1, c.window.kernel_h * c.window.kernel_w * c.channels, c.outputs);
-    c.bias = binder.optional_constant(bias, round_up(c.outputs, 64));
-    c.zeros = zeros(binder, c.groups * c.channels + 16);
+    c.bias = binder.packed_bias(bias, c.groups, c.outputs);
+    c.zeros = padding_pixel(binder, c.groups * c.channels);
   }
 
   // Returns the number of rows of the first convolution that `rows` rows of the second convolution read.

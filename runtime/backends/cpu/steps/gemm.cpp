@@ -28,10 +28,10 @@ class GemmStep final : public Step {
     RL_TRY(in_.bind(binder, op.input(), op.more_inputs()));
     c.weights =
         binder.packed_weights(op.weight(), c.groups, c.window.kernel_h * c.window.kernel_w * c.channels, c.outputs);
-    c.bias = binder.optional_constant(op.bias(), round_up(c.groups * c.outputs, 64));
+    c.bias = binder.packed_bias(op.bias(), c.groups, c.outputs);
     residual_ = binder.optional_input(op.residual());
     out_ = binder.output(op.output());
-    c.zeros = zeros(binder, c.groups * c.channels + 16);
+    c.zeros = padding_pixel(binder, c.groups * c.channels);
     return binder.error();
   }
 

@@ -22,13 +22,13 @@ class RecurrentStep final : public Step {
     columns_ = padded_ * gates();
     projected_ = binder.input(op.projected());
     weights_ = binder.packed_f32(op.weight(), 1, hidden_, columns_);
-    bias_ = binder.optional_constant(op.bias(), round_up(columns_, 64));
+    bias_ = binder.packed_bias(op.bias(), 1, columns_);
     first_state_ = binder.optional_input(op.first_state());
     first_cell_ = binder.optional_input(op.first_cell());
     out_ = binder.output(op.output());
     state_ = binder.output(op.last_state());
     if (!is_gru_) cell_ = binder.output(op.last_cell());
-    zeros_ = zeros(binder, hidden_ + 16);
+    zeros_ = padding_pixel(binder, hidden_);
     return binder.error();
   }
 

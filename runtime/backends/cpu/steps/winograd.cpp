@@ -33,7 +33,7 @@ class WinogradStep final : public Step {
       for (int64_t i = 0; i < c.points(); ++i) terms[i] = c.terms(i);
       c.weights = binder.packed_points(op.weight(), c.points(), terms, c.groups, c.channels, c.outputs);
     }
-    c.bias = binder.optional_constant(op.bias(), round_up(c.groups * c.outputs, 64));
+    c.bias = binder.packed_bias(op.bias(), 1, c.groups * c.outputs);
     residual_ = binder.optional_input(op.residual());
     out_ = binder.output(op.output());
     return binder.error();
