@@ -113,22 +113,18 @@ void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, cons
   const int64_t panels = divide_up(outputs, packing().panel);
   // A multiple of the number of workers, so that all workers get the same number.
   const int64_t groups_of_rows = round_up(divide_up(rows_, kernels->gemm_rows), workers);
-  // Prefetches the weights of the next step only in the last part of a worker's own range.
-  const auto ahead = [&](int64_t worker, int64_t end, int64_t count) {
-    return end == count * (worker + 1) / workers ? next.of(worker, workers) : Ahead{};
-  };
   if (is_by_columns(workers)) {
     // Each part repeats the gathering, rounding or prologue of its rows. If one of these is needed, there is only one
     // part.
     const int64_t least = gathers_ || prologue.applies || pairs() ? panels : depth() <= kMaxDepth ? 1 : 2;
     for_sharing_workers(context, workers, panels, least, [&](int64_t worker, int64_t begin, int64_t end) {
-      part(scratch + worker * worker_floats(), 0, rows_, begin, end, ahead(worker, end, panels));
+      part(scratch + worker * worker_floats(), 0, rows_, begin, end, next.after(worker, workers, end, panels));
     });
   } else {
     const int64_t least = weights.f16 ? groups_of_rows : std::max<int64_t>(1, kMinRows / kernels->gemm_rows);
     for_sharing_workers(context, workers, groups_of_rows, least, [&](int64_t worker, int64_t begin, int64_t end) {
       part(scratch + worker * worker_floats(), rows_ * begin / groups_of_rows, rows_ * end / groups_of_rows, 0, panels,
-           ahead(worker, end, groups_of_rows));
+           next.after(worker, workers, end, groups_of_rows));
     });
   }
 }

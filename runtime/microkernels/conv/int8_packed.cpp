@@ -51,15 +51,11 @@ void PackedInt8Conv::run(KernelRuntimeContext& context, int64_t workers, const O
   const auto scratch_of = [&](int64_t worker) {
     return static_cast<uint8_t*>(scratch) + static_cast<size_t>(worker) * worker_bytes();
   };
-  // Prefetches the weights of the next step only in the last part of a worker's own range.
-  const auto ahead = [&](int64_t worker, int64_t end, int64_t count) {
-    return end == count * (worker + 1) / workers ? next.of(worker, workers) : Ahead{};
-  };
   if (is_by_columns(workers)) {
     const int64_t step = column_step(*kernels), panels = divide_up(outputs, step);
     for_workers(context, workers, panels, [&](int64_t worker, int64_t begin, int64_t end) {
       multiply(operands, {0, 0, pixels_, begin * step, std::min(end * step, outputs), scratch_of(worker),
-                          ahead(worker, end, panels)});
+                          next.after(worker, workers, end, panels)});
     });
     return;
   }
@@ -68,7 +64,7 @@ void PackedInt8Conv::run(KernelRuntimeContext& context, int64_t workers, const O
   for_sharing_workers(context, workers, tiles_down, least, [&](int64_t worker, int64_t begin, int64_t end) {
     for (int64_t g = 0; g < groups; ++g) {
       multiply(operands, {g, begin * rows, std::min(end * rows, pixels_), 0, outputs, scratch_of(worker),
-                          g + 1 == groups ? ahead(worker, end, tiles_down) : Ahead{}});
+                          g + 1 == groups ? next.after(worker, workers, end, tiles_down) : Ahead{}});
     }
   });
 }

@@ -30,18 +30,18 @@ void BlockMatrix::widen(const uint32_t* panel, int64_t columns, int64_t first, i
   }
 }
 
-// Rows [m0, m0 + m) of one run.
+// Adjacent rows, which are converted at a time. A row that cannot be converted to blocks is plain: it stays float32.
 struct BlockGemm::Part {
-  const float* in;
+  const float* in;  // the operands of the first row
   float* out;
-  const float* residual;
-  int64_t m;
-  uint32_t* words;
-  float* scales;
-  uint8_t* is_plain;  // for each row: 1 if it cannot be converted to blocks and stays float32
+  const float* residual;  // or null
+  int64_t m;              // number of rows
+  uint32_t* words;        // the converted rows, row_words() apart
+  float* scales;          // [m, blocks]
+  uint8_t* is_plain;      // [m]
   bool has_plain;
-  float* widened;
-  Ahead ahead;
+  float* widened;  // scratch memory for blocks of a panel as floats
+  Ahead ahead;     // memory that is read after the part
 };
 
 void BlockGemm::prepare(int64_t rows, int64_t in_step, int64_t out_step, int64_t residual_step) {
@@ -84,13 +84,9 @@ void BlockGemm::run(KernelRuntimeContext& context, int64_t workers, const float*
       multiply(part, p0, p1);
     }
   };
-  // Prefetches the weights of the next step only in the last part of a worker's own range.
-  const auto ahead = [&](int64_t worker, int64_t end, int64_t count) {
-    return end == count * (worker + 1) / workers ? next.of(worker, workers) : Ahead{};
-  };
   if (is_by_columns(workers)) {
     for_workers(context, workers, panels(), [&](int64_t worker, int64_t begin, int64_t end) {
-      run_part(worker, 0, rows_, begin, end, ahead(worker, end, panels()));
+      run_part(worker, 0, rows_, begin, end, next.after(worker, workers, end, panels()));
     });
     return;
   }
@@ -98,7 +94,8 @@ void BlockGemm::run(KernelRuntimeContext& context, int64_t workers, const float*
   const int64_t groups = round_up(divide_up(rows_, kernels->gemm_rows), workers);
   const int64_t least = std::max<int64_t>(1, kMinRows / kernels->gemm_rows);
   for_sharing_workers(context, workers, groups, least, [&](int64_t worker, int64_t begin, int64_t end) {
-    run_part(worker, rows_ * begin / groups, rows_ * end / groups, 0, panels(), ahead(worker, end, groups));
+    run_part(worker, rows_ * begin / groups, rows_ * end / groups, 0, panels(),
+             next.after(worker, workers, end, groups));
   });
 }
 
@@ -118,19 +115,19 @@ void BlockGemm::multiply(Part& part, int64_t p0, int64_t p1) const {
   }
 }
 
-// Adds the products of blocks [first, last) for one panel.
 void BlockGemm::multiply_panel(const Part& part, int64_t panel, int64_t first, int64_t last, const Ahead& ahead) const {
-  const int64_t width = kernels->width, max_columns = packing().panel, column = panel * max_columns;
+  const int64_t max_columns = packing().panel, column = panel * max_columns;
   const int64_t columns = std::min(max_columns, weights.n - column);
-  const int vectors = static_cast<int>(divide_up(columns, width));
+  const int64_t packed_columns = packing().columns(columns);
+  const int vectors = static_cast<int>(packed_columns / packing().vector);
   const uint32_t* const words = weights.words + column * weights.rows();
   BlockTile tile{};
   tile.lhs_step = row_words();
   tile.lhs_scale_step = weights.blocks;
   tile.blocks = last - first;
   tile.pairs = weights.pairs;
-  tile.rhs = words + first * weights.pairs * vectors * width;
-  tile.rhs_scales = reinterpret_cast<const float*>(words + (weights.blocks * weights.pairs + first) * vectors * width);
+  tile.rhs = words + first * weights.pairs * packed_columns;
+  tile.rhs_scales = reinterpret_cast<const float*>(words + (weights.blocks * weights.pairs + first) * packed_columns);
   PanelTile& sums = tile.panel;
   sums.c_step = out_step_;
   sums.columns = columns;
@@ -150,44 +147,57 @@ void BlockGemm::multiply_panel(const Part& part, int64_t panel, int64_t first, i
     sums.ahead = tile.rhs + weights.rows() * max_columns;
     sums.ahead_step = divide_up(max_columns * 4, division.groups);
   }
-  bool is_widened = false;
-  const auto take = [&](int64_t m, int64_t count) {
+  const auto set_rows = [&](int64_t m) {
     tile.lhs = part.words + m * row_words() + first * weights.pairs;
     tile.lhs_scales = part.scales + m * weights.blocks + first;
     sums.c = part.out + m * out_step_ + column;
     sums.addend = addend ? addend + m * sums.addend_step + column : nullptr;
-    if (!part.is_plain[m] || count > 1) return blocks->panel(static_cast<int>(count), vectors, tile);
-    if (!is_widened) weights.widen(words, vectors * width, first, last, part.widened);
-    is_widened = true;
-    const float* const row = part.in + m * in_step_;
-    PanelTile plain = sums;
-    plain.rows = &row;
-    plain.first = 2 * weights.pairs * first;
-    plain.taps = 1;
-    plain.k = std::min(weights.k, 2 * weights.pairs * last) - plain.first;
-    plain.b = part.widened;
-    plain.ahead = nullptr;
-    alignas(64) float totals[kMaxColumns] = {};
-    if (sums.addend) std::copy_n(sums.addend, columns, totals);
-    plain.totals = totals;
-    plain.continues = true;
-    kernels->packed->panel(1, vectors, plain);
   };
+  bool is_widened = false;  // whether part.widened contains the blocks of this panel
   for (int64_t g = 0, m = 0; g < division.groups; ++g) {
     const int64_t count = division.count(g);
     if (addend) {
       const int64_t next = std::min(m + count + kernels->gemm_rows, part.m);
       for (int64_t i = m + count; i < next; ++i) fetch(addend + i * sums.addend_step + column, columns);
     }
-    if (part.has_plain && std::any_of(part.is_plain + m, part.is_plain + m + count, [](uint8_t is) { return is; })) {
-      for (int64_t i = 0; i < count; ++i) take(m + i, 1);
+    const uint8_t* const plain = part.is_plain + m;
+    if (part.has_plain && std::any_of(plain, plain + count, [](uint8_t is) { return is != 0; })) {
+      if (!is_widened) weights.widen(words, packed_columns, first, last, part.widened);
+      is_widened = true;
+      for (int64_t i = m; i < m + count; ++i) {
+        set_rows(i);
+        if (part.is_plain[i]) {
+          multiply_plain_row(part, i, first, last, part.widened, vectors, sums);
+        } else {
+          blocks->panel(1, vectors, tile);
+        }
+      }
     } else {
-      take(m, count);
+      set_rows(m);
+      blocks->panel(static_cast<int>(count), vectors, tile);
     }
     if (sums.ahead) sums.ahead = static_cast<const char*>(sums.ahead) + steps * sums.ahead_step;
     m += count;
   }
   if (applies) kernels->packed->apply(epilogue, part.out + column, out_step_, part.m, columns);
+}
+
+void BlockGemm::multiply_plain_row(const Part& part, int64_t m, int64_t first, int64_t last, const float* panel,
+                                   int vectors, const PanelTile& tile) const {
+  const float* const row = part.in + m * in_step_;
+  PanelTile plain = tile;
+  plain.rows = &row;
+  plain.first = 2 * weights.pairs * first;
+  plain.taps = 1;
+  plain.k = std::min(weights.k, 2 * weights.pairs * last) - plain.first;
+  plain.b = panel;
+  plain.ahead = nullptr;
+  // The float32 microkernels ignore the addend, so that the sums begin with it as the total of previous taps.
+  alignas(64) float totals[kMaxColumns] = {};
+  if (tile.addend) std::copy_n(tile.addend, tile.columns, totals);
+  plain.totals = totals;
+  plain.continues = true;
+  kernels->packed->panel(1, vectors, plain);
 }
 
 }  // namespace rushlight::microkernels

@@ -68,8 +68,14 @@ class BlockGemm {
   int64_t worker_floats() const {
     return block_ * row_words() + scale_floats() + round_up(block_, 16) + widened_floats();
   }
+  // Converts the rows of a part and multiplies them by panels [p0, p1).
   void multiply(Part& part, int64_t p0, int64_t p1) const;
+  // Adds the products of blocks [first, last) for one panel. The sums of the blocks before `first` are in the output.
   void multiply_panel(const Part& part, int64_t panel, int64_t first, int64_t last, const Ahead& ahead) const;
+  // Computes row m of a tile like the blocks [first, last) of a panel, but with float32 products. `panel` has these
+  // blocks as floats [terms, columns of `vectors` vectors].
+  void multiply_plain_row(const Part& part, int64_t m, int64_t first, int64_t last, const float* panel, int vectors,
+                          const PanelTile& tile) const;
 
   // Longer sums of many rows are computed in parts of this many blocks, so that this part of the rows of a tile stays
   // in the cache.

@@ -56,8 +56,11 @@ struct FirstWeights {
   int64_t panel_bytes = 0;
   int64_t panels = 1;  // panels that are divided among the workers, or 1 if all workers begin with the same one
 
-  Ahead of(int64_t worker, int64_t workers) const {
-    return {static_cast<const char*>(from) + panels * worker / workers * panel_bytes, from ? panel_bytes : 0};
+  // Returns the panel that a worker prefetches while it computes items that end at `end`, of `count` items in all. Only
+  // the last part of the worker's own range (see for_sharing_workers()) prefetches; otherwise returns nothing.
+  Ahead after(int64_t worker, int64_t workers, int64_t end, int64_t count) const {
+    if (from == nullptr || end != count * (worker + 1) / workers) return {};
+    return {static_cast<const char*>(from) + panels * worker / workers * panel_bytes, panel_bytes};
   }
 };
 
