@@ -175,61 +175,72 @@ def _weights_of(builder: GraphBuilder, node: Node, norm: Node | None) -> _Weight
 
 def emit_convolution(builder: GraphBuilder, node: Node) -> None:
     """Emits a convolution or a transposed convolution."""
-    source, _, bias_node = node.args[:3]
-    added = (0, 0, 0, 0)
+    source = node.args[0]
+    added = (0, 0, 0, 0)  # top, right, bottom, left
     if (folded := folded_padding(node)) is not None:
         source, added = folded[0].args[0], folded[1]
     assert isinstance(source, Node)
     norm = _following_norm(builder, node)
     weights = _weights_of(builder, node, norm)
-    is_flat, is_depthwise = weights.is_flat, weights.is_depthwise
-    is_transposed, groups = bool(node.args[6]), int(node.args[8])  # type: ignore[arg-type]
-    stored = weights.weight.permute((1, 2, 3, 0) if is_depthwise else TO_NHWC)
-    stride = _spatial(node.args[3], is_flat, 1)
-    padding = _spatial(node.args[4], is_flat, 0)
-    dilation = _spatial(node.args[5], is_flat, 1)
-    extra = _spatial(node.args[7], is_flat, 0)
+    is_flat = weights.is_flat
     in_id = _as_image(builder, source) if is_flat else builder.value(source, Layout.NHWC)
-    quantized = weights.quantized
-    if quantized is not None:
-        axis = None if quantized.axis is None else 3 if is_depthwise else 0
-        filter_id, bias_id = builder.weight_and_bias(stored, quantized, axis, bias_node, source)
-    else:
-        filter_id = builder.constant(stored)
-        bias_id = NONE if weights.bias is None else builder.constant(weights.bias)
+    filter_id, bias_id = _define_weights(builder, node, weights, source)
     result, bounds = fused_activation(builder, norm if norm is not None else node)
     dims = upper_dims(builder.tensor(result))
     if is_flat:
         out = builder.temporary(result, [dims[0], dims[2], 1, dims[1]])
     else:
         out = builder.define(result, Layout.NHWC)
-    kind = g.XNNConvTranspose2d if is_transposed else g.XNNDepthwiseConv2d if is_depthwise else g.XNNConv2d
-    builder.add(
-        kind(
-            padding[0] + added[0],
-            padding[1] + added[1],
-            padding[0] + added[2],
-            padding[1] + added[3],
-            weights.weight.shape[2],
-            weights.weight.shape[3],
-            *stride,
-            *dilation,
-            weights.inputs,
-            weights.outputs,
-            groups,
-            *extra,
-            in_id,
-            filter_id,
-            bias_id,
-            out,
-            0,
-        ),
-        node,
-        bounds,
+    stride = _spatial(node.args[3], is_flat, 1)
+    padding = _spatial(node.args[4], is_flat, 0)
+    dilation = _spatial(node.args[5], is_flat, 1)
+    adjustment = _spatial(node.args[7], is_flat, 0)
+    is_transposed, groups = bool(node.args[6]), int(node.args[8])  # type: ignore[arg-type]
+    kind = g.XNNDepthwiseConv2d if weights.is_depthwise else g.XNNConv2d
+    convolution = (g.XNNConvTranspose2d if is_transposed else kind)(
+        padding_top=padding[0] + added[0],
+        padding_right=padding[1] + added[1],
+        padding_bottom=padding[0] + added[2],
+        padding_left=padding[1] + added[3],
+        kernel_height=weights.weight.shape[2],
+        kernel_width=weights.weight.shape[3],
+        subsampling_height=stride[0],
+        subsampling_width=stride[1],
+        dilation_height=dilation[0],
+        dilation_width=dilation[1],
+        group_input_channels=weights.inputs,
+        group_output_channels=weights.outputs,
+        groups=groups,
+        adjustment_height=adjustment[0],
+        adjustment_width=adjustment[1],
+        input1_id=in_id,
+        filter_id=filter_id,
+        bias_id=bias_id,
+        output_id=out,
     )
+    builder.add(convolution, node, bounds)
     if is_flat:
         _from_image(builder, result, out)
     builder.same(node, result)
+
+
+def _define_weights(builder: GraphBuilder, node: Node, weights: _Weights, source: Node) -> tuple[int, int]:
+    """Adds the filter and the bias of a convolution to the constants; returns their ids.
+
+    Args:
+        builder: the graph under construction.
+        node: the convolution.
+        weights: its weight and bias.
+        source: its input.
+    """
+    stored = weights.weight.permute((1, 2, 3, 0) if weights.is_depthwise else TO_NHWC)
+    quantized = weights.quantized
+    if quantized is None:
+        filter_id = builder.constant(stored)
+        return filter_id, NONE if weights.bias is None else builder.constant(weights.bias)
+    # The dimension of the output channels in `stored`.
+    axis = None if quantized.axis is None else 3 if weights.is_depthwise else 0
+    return builder.weight_and_bias(stored, quantized, axis, node.args[2], source)
 
 
 def _as_image(builder: GraphBuilder, source: Node) -> int:
