@@ -130,34 +130,18 @@ class CpuPartitioner(Partitioner):
     def _tag(
         self, module: GraphModule, stored: Mapping[str, torch.Tensor], tags: dict[str, DelegationSpec]
     ) -> None:
+        """Tags the nodes of a graph and of the graphs inside its control flow.
+
+        Args:
+            module: the graph.
+            stored: the values of the inputs that are constants.
+            tags: receives the backend of each new tag.
+        """
         graph = module.graph
         constants = constants_of_plan(stored, graph)
-        log = WhyNoPartition(logger)
-        supported: set[Node] = set()
-        inside = {node for found in int8_functions(graph, constants).values() for node in found.nodes}
-        for node in graph.nodes:
-            if node.op != "call_function":
-                continue
-            if node.target is operator.getitem and not constants.is_constant(node):
-                continue
-            reason = None if node in inside else unsupported_reason(node, constants)
-            if reason is None:
-                supported.add(node)
-            else:
-                self.report.report_reject(node, reason)
-                log(node, reason)
+        supported = self._supported_nodes(graph, constants)
         reject_needless_conversions(supported, list(graph.nodes), constants)
-        for node in reversed(graph.nodes):
-            # A user outside this partition would need the result as a value of the plan.
-            value = meta.get_tensor(node)
-            if (
-                node in supported
-                and value is not None
-                and value.dtype not in DTYPES
-                and not supported.issuperset(node.users)
-            ):
-                supported.remove(node)
-                self.report.report_reject(node, f"plans do not support {value.dtype}")
+        self._reject_results_of_other_dtypes(graph, supported)
         for part in self._parts(graph, supported, constants, Constants(stored, graph)):
             if not _is_large_enough(part, constants):
                 continue
@@ -174,6 +158,41 @@ class CpuPartitioner(Partitioner):
                 meta.set_delegation_tag(node, tag)
         for _, body, _ in control_flow_submodules(module):
             self._tag(body, {}, tags)
+
+    def _supported_nodes(self, graph: Graph, constants: Constants) -> set[Node]:
+        """Returns the nodes that the backend supports one by one; reports the reasons for the other nodes."""
+        log = WhyNoPartition(logger)
+        supported: set[Node] = set()
+        inside = {node for found in int8_functions(graph, constants).values() for node in found.nodes}
+        for node in graph.nodes:
+            if node.op != "call_function":
+                continue
+            if node.target is operator.getitem and not constants.is_constant(node):
+                continue
+            reason = None if node in inside else unsupported_reason(node, constants)
+            if reason is None:
+                supported.add(node)
+            else:
+                self.report.report_reject(node, reason)
+                log(node, reason)
+        return supported
+
+    def _reject_results_of_other_dtypes(self, graph: Graph, supported: set[Node]) -> None:
+        """Removes nodes whose result would be a value of the plan with a dtype that plans do not support.
+
+        A result must be a value of the plan if a node outside `supported` uses it. Nodes are visited from the
+        last to the first, because each removed node is a user of other nodes.
+        """
+        for node in reversed(graph.nodes):
+            value = meta.get_tensor(node)
+            if (
+                node in supported
+                and value is not None
+                and value.dtype not in DTYPES
+                and not supported.issuperset(node.users)
+            ):
+                supported.remove(node)
+                self.report.report_reject(node, f"plans do not support {value.dtype}")
 
     def _parts(
         self, graph: Graph, supported: set[Node], constants: Constants, stored: Constants
