@@ -88,6 +88,25 @@ bool depthwise_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
   return true;
 }
 
+// How general_conv2d() divides the work: a task computes `rows` rows of output, for one of output_parts parts of the
+// output channels of a group.
+struct Division {
+  int64_t rows, output_parts;
+};
+
+// Divides bands of rows among the workers if there are enough bands, else also output channels.
+Division divide(const F32Microkernels& kernels, const Conv2d& conv, int64_t workers) {
+  const int64_t planes = conv.batch * conv.groups, outputs = conv.outputs / conv.groups;
+  const int64_t rows = band_rows(conv, conv.channels / conv.groups, conv.out_height, kBandFloats);
+  if (workers == 1 || planes % workers == 0) return {rows, 1};
+  constexpr int64_t kMinRowsOfWorker = 6;
+  if (planes * conv.out_height < kMinRowsOfWorker * workers) {
+    return {rows, std::min(workers, (outputs + kernels.gemm_rows - 1) / kernels.gemm_rows)};
+  }
+  const int64_t bands = round_up((conv.out_height + rows - 1) / rows, workers);
+  return {(conv.out_height + bands - 1) / bands, 1};
+}
+
 // Implicit GEMM: a worker copies a band of the padded input, and the rows of the GEMM's RHS are parts of this copy.
 bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
   const F32Microkernels& kernels = microkernels::f32_microkernels();
@@ -95,22 +114,12 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
   const int64_t outputs = conv.outputs / conv.groups;
   const int64_t taps = conv.kernel_h * conv.kernel_w;
   const int64_t depth = channels * taps;
-  const int64_t planes = conv.batch * conv.groups;
   const int64_t workers = microkernels::worker_count(context);
-
-  // Divides bands among workers if there are enough bands, else also output channels.
-  int64_t rows = band_rows(conv, channels, conv.out_height, kBandFloats);
-  int64_t output_parts = 1;
-  if (workers > 1 && planes % workers != 0) {
-    if (planes * conv.out_height >= 6 * workers) {
-      const int64_t bands = round_up((conv.out_height + rows - 1) / rows, workers);
-      rows = (conv.out_height + bands - 1) / bands;
-    } else {
-      output_parts = std::min(workers, (outputs + kernels.gemm_rows - 1) / kernels.gemm_rows);
-    }
-  }
+  const Division division = divide(kernels, conv, workers);
+  const int64_t rows = division.rows, output_parts = division.output_parts;
   const int64_t bands = (conv.out_height + rows - 1) / rows;
   const Halo halo(conv, rows, microkernels::column_step(kernels));
+  // The scratch memory of a worker: that of the GEMM, then the band of the padded input.
   const int64_t packing = round_up(gemm_scratch(kernels, depth, rows * halo.row), 16);
   const int64_t size = packing + round_up(channels * halo.plane + halo.slack, 16);
   if (channels * halo.plane > INT32_MAX) {
@@ -125,38 +134,37 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
     offsets[k] =
         static_cast<int32_t>(k / taps * halo.plane + halo.tap_offset(conv, tap / conv.kernel_w, tap % conv.kernel_w));
   }
-  microkernels::for_workers(
-      context, workers, planes * bands * output_parts, [&](int64_t worker, int64_t begin, int64_t end) {
-        float* packed = scratch + worker * size;
-        float* padded = packed + packing;
-        std::memset(padded + channels * halo.plane, 0, static_cast<size_t>(halo.slack) * sizeof(float));
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t part = i % output_parts;
-          const int64_t y = i / output_parts % bands * rows;
-          const int64_t plane = i / (output_parts * bands);
-          const int64_t group = plane % conv.groups;
-          const int64_t out_rows = std::min(rows, conv.out_height - y);
-          const float* input = conv.input + plane * channels * conv.height * conv.width;
-          for (int64_t c = 0; c < channels; ++c) {
-            halo.fill(kernels, conv, input + c * conv.height * conv.width, y, padded + c * halo.plane);
-          }
-          F32Gemm gemm{};
-          gemm.m = outputs, gemm.n = out_rows * halo.row, gemm.k = depth;
-          gemm.a = conv.weight + group * outputs * depth;
-          gemm.lda = depth;
-          gemm.rhs = F32Gemm::Rhs::Gathered;
-          gemm.b = padded;
-          gemm.offsets = offsets;
-          gemm.bias_of = conv.bias ? BiasOf::Rows : BiasOf::None;
-          gemm.bias = conv.bias ? conv.bias + group * outputs : nullptr;
-          gemm.c = conv.out + plane * outputs * conv.out_height * conv.out_width + y * conv.out_width;
-          gemm.ldc = conv.out_height * conv.out_width;
-          gemm.row = halo.row;
-          gemm.kept = conv.out_width;
-          multiply(kernels, gemm, outputs * part / output_parts, outputs * (part + 1) / output_parts, 0, gemm.n,
-                   packed);
-        }
-      });
+  // Computes one part of the output channels for the rows from y on. `plane` counts the groups of all images.
+  const auto compute = [&](int64_t plane, int64_t y, int64_t part, float* packed, float* padded) {
+    const float* const input = conv.input + plane * channels * conv.height * conv.width;
+    for (int64_t c = 0; c < channels; ++c) {
+      halo.fill(kernels, conv, input + c * conv.height * conv.width, y, padded + c * halo.plane);
+    }
+    const int64_t group = plane % conv.groups, out_plane = conv.out_height * conv.out_width;
+    F32Gemm gemm{};
+    gemm.m = outputs, gemm.n = std::min(rows, conv.out_height - y) * halo.row, gemm.k = depth;
+    gemm.a = conv.weight + group * outputs * depth;
+    gemm.lda = depth;
+    gemm.rhs = F32Gemm::Rhs::Gathered;
+    gemm.b = padded;
+    gemm.offsets = offsets;
+    gemm.bias_of = conv.bias ? BiasOf::Rows : BiasOf::None;
+    gemm.bias = conv.bias ? conv.bias + group * outputs : nullptr;
+    gemm.c = conv.out + plane * outputs * out_plane + y * conv.out_width;
+    gemm.ldc = out_plane;
+    gemm.row = halo.row;
+    gemm.kept = conv.out_width;
+    multiply(kernels, gemm, outputs * part / output_parts, outputs * (part + 1) / output_parts, 0, gemm.n, packed);
+  };
+  const int64_t tasks = conv.batch * conv.groups * bands * output_parts;
+  microkernels::for_workers(context, workers, tasks, [&](int64_t worker, int64_t begin, int64_t end) {
+    float* const packed = scratch + worker * size;
+    float* const padded = packed + packing;
+    std::memset(padded + channels * halo.plane, 0, static_cast<size_t>(halo.slack) * sizeof(float));
+    for (int64_t i = begin; i < end; ++i) {
+      compute(i / (output_parts * bands), i / output_parts % bands * rows, i % output_parts, packed, padded);
+    }
+  });
   return true;
 }
 
