@@ -1,5 +1,4 @@
-// Depthwise and grouped convolution, pooling and prologues of channels-last images. The lanes of a vector are adjacent
-// channels.
+// Depthwise and grouped convolutions of channels-last images. The lanes of a vector are adjacent channels.
 #pragma once
 
 #include <utility>
@@ -417,83 +416,6 @@ static void grouped_line(const GroupedLine& l) {
       }
     }
   }
-}
-
-// Count: the value of PooledPixels::count, or 0 if it is not a constant.
-template <bool IsMaximum, int Count>
-static void pool_of(const PooledPixels& p) {
-  const auto result = [&](int64_t at, auto load) {
-    Floats value = load(p.sources[0] + at);
-    const int64_t count = Count > 0 ? Count : p.count;
-    for (int64_t i = 1; i < count; ++i) {
-      const Floats next = load(p.sources[i] + at);
-      if constexpr (IsMaximum) {
-        value = select((next > value) | (next != next), next, value);
-      } else {
-        value += next;
-      }
-    }
-    return IsMaximum ? value : value * p.scale;
-  };
-  for (int64_t x = 0; x < p.pixels; ++x) {
-    const int64_t from = x * p.in_step;
-    float* const to = p.out + x * p.out_step;
-    int64_t c = 0;
-    for (; c + kWidth <= p.channels; c += kWidth) {
-      store(to + c, result(from + c, [](const float* at) { return load(at); }));
-    }
-    const int64_t left = p.channels - c;
-    if (left > 0 && left < kWidth) {
-      store_few(to + c, result(from + c, [=](const float* at) { return load_few(at, left); }), left);
-    }
-  }
-}
-
-template <bool IsMaximum>
-static void pool_with(const PooledPixels& p) {
-  if constexpr (!kIsCompact) {
-    if (p.count == 2) return pool_of<IsMaximum, 2>(p);
-    if (p.count == 3) return pool_of<IsMaximum, 3>(p);
-  }
-  pool_of<IsMaximum, 0>(p);
-}
-
-static void pool(const PooledPixels& p) { p.is_maximum ? pool_with<true>(p) : pool_with<false>(p); }
-
-template <bool Scaled, bool Shifted>
-static void prologue_of(const Prologue& p, const float* const* rows, int64_t count, int64_t channels, float* to) {
-  const Floats low = splat(p.low), high = splat(p.high);
-  const float *const scale = p.scale, *const shift = p.shift;
-  const auto result = [&](Floats x, int64_t c, auto load) {
-    if constexpr (Scaled && Shifted) {
-      x = add_fused(load(shift + c), x, load(scale + c));
-    } else if constexpr (Scaled) {
-      x *= load(scale + c);
-    } else if constexpr (Shifted) {
-      x += load(shift + c);
-    }
-    return at_most(at_least(x, low), high);
-  };
-  for (int64_t i = 0; i < count; ++i, to += channels) {
-    const float* const row = rows[i];
-    int64_t c = 0;
-    for (; c + kWidth <= channels; c += kWidth) {
-      store(to + c, result(load(row + c), c, [](const float* from) { return load(from); }));
-    }
-    if (c == channels) continue;
-    const int64_t left = channels - c;
-    store_few(to + c, result(load_few(row + c, left), c, [=](const float* from) { return load_few(from, left); }),
-              left);
-  }
-}
-
-static void prologue(const Prologue& p, const float* const* rows, int64_t count, int64_t channels, float* to) {
-  if (p.scale) {
-    return p.shift ? prologue_of<true, true>(p, rows, count, channels, to)
-                   : prologue_of<true, false>(p, rows, count, channels, to);
-  }
-  return p.shift ? prologue_of<false, true>(p, rows, count, channels, to)
-                 : prologue_of<false, false>(p, rows, count, channels, to);
 }
 
 }  // namespace rushlight::microkernels::RL_ISA

@@ -5,6 +5,7 @@
 
 #include "microkernels/elementwise/impl/f32_functions.h"
 #include "microkernels/tables/f32.h"
+#include "microkernels/tables/f32_packed.h"
 
 namespace rushlight::microkernels::RL_ISA {
 
@@ -112,6 +113,43 @@ static void where(const uint8_t* c, int64_t c_step, const float* a, int64_t a_st
     const Floats v = select(mask, load_operand(a, a_step, i, count), load_operand(b, b_step, i, count));
     count == kWidth ? store(y + i, v) : store_few(y + i, v, count);
   }
+}
+
+// Prologues: clamp(x * scale + shift) for each channel of a row. Scaled, Shifted: whether there is a scale or a shift.
+template <bool Scaled, bool Shifted>
+static void prologue_of(const Prologue& p, const float* const* rows, int64_t count, int64_t channels, float* to) {
+  const Floats low = splat(p.low), high = splat(p.high);
+  const float *const scale = p.scale, *const shift = p.shift;
+  const auto result = [&](Floats x, int64_t c, auto load) {
+    if constexpr (Scaled && Shifted) {
+      x = add_fused(load(shift + c), x, load(scale + c));
+    } else if constexpr (Scaled) {
+      x *= load(scale + c);
+    } else if constexpr (Shifted) {
+      x += load(shift + c);
+    }
+    return at_most(at_least(x, low), high);
+  };
+  for (int64_t i = 0; i < count; ++i, to += channels) {
+    const float* const row = rows[i];
+    int64_t c = 0;
+    for (; c + kWidth <= channels; c += kWidth) {
+      store(to + c, result(load(row + c), c, [](const float* from) { return load(from); }));
+    }
+    if (c == channels) continue;
+    const int64_t left = channels - c;
+    store_few(to + c, result(load_few(row + c, left), c, [=](const float* from) { return load_few(from, left); }),
+              left);
+  }
+}
+
+static void prologue(const Prologue& p, const float* const* rows, int64_t count, int64_t channels, float* to) {
+  if (p.scale) {
+    return p.shift ? prologue_of<true, true>(p, rows, count, channels, to)
+                   : prologue_of<true, false>(p, rows, count, channels, to);
+  }
+  return p.shift ? prologue_of<false, true>(p, rows, count, channels, to)
+                 : prologue_of<false, false>(p, rows, count, channels, to);
 }
 
 }  // namespace rushlight::microkernels::RL_ISA

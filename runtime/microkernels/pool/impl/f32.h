@@ -1,7 +1,10 @@
-// Pooling of one plane. The lanes of a vector are adjacent columns.
+// Pooling of one plane, where the lanes of a vector are adjacent columns, and of channels-last images, where they are
+// adjacent channels.
 #pragma once
 
 #include "microkernels/dwconv/impl/f32.h"
+#include "microkernels/tables/f32_packed.h"
+#include "microkernels/tables/selected.h"
 
 namespace rushlight::microkernels::RL_ISA {
 
@@ -63,5 +66,46 @@ static void max_pool(const DepthwisePlane& d, const float* input, float* out, in
   if (d.stride_w == 1) return max_pool_plane<1>(d, input, out, indices, scratch);
   return max_pool_plane<2>(d, input, out, indices, scratch);
 }
+
+// Count: the value of PooledPixels::count, or 0 if it is not a constant.
+template <bool IsMaximum, int Count>
+static void pool_of(const PooledPixels& p) {
+  const auto result = [&](int64_t at, auto load) {
+    Floats value = load(p.sources[0] + at);
+    const int64_t count = Count > 0 ? Count : p.count;
+    for (int64_t i = 1; i < count; ++i) {
+      const Floats next = load(p.sources[i] + at);
+      if constexpr (IsMaximum) {
+        value = select((next > value) | (next != next), next, value);
+      } else {
+        value += next;
+      }
+    }
+    return IsMaximum ? value : value * p.scale;
+  };
+  for (int64_t x = 0; x < p.pixels; ++x) {
+    const int64_t from = x * p.in_step;
+    float* const to = p.out + x * p.out_step;
+    int64_t c = 0;
+    for (; c + kWidth <= p.channels; c += kWidth) {
+      store(to + c, result(from + c, [](const float* at) { return load(at); }));
+    }
+    const int64_t left = p.channels - c;
+    if (left > 0 && left < kWidth) {
+      store_few(to + c, result(from + c, [=](const float* at) { return load_few(at, left); }), left);
+    }
+  }
+}
+
+template <bool IsMaximum>
+static void pool_with(const PooledPixels& p) {
+  if constexpr (!kIsCompact) {
+    if (p.count == 2) return pool_of<IsMaximum, 2>(p);
+    if (p.count == 3) return pool_of<IsMaximum, 3>(p);
+  }
+  pool_of<IsMaximum, 0>(p);
+}
+
+static void pool(const PooledPixels& p) { p.is_maximum ? pool_with<true>(p) : pool_with<false>(p); }
 
 }  // namespace rushlight::microkernels::RL_ISA

@@ -1,6 +1,7 @@
-// The float32 table of one instruction set. Each isa/f32_<isa>.cpp includes this file once.
+// The float32 tables of one instruction set. Each isa/f32_<isa>.cpp includes this file once.
 #pragma once
 
+#include "microkernels/attention/impl/f32.h"
 #include "microkernels/dwconv/impl/f32.h"
 #include "microkernels/dwconv/impl/f32_channels_last.h"
 #include "microkernels/elementwise/impl/f32.h"
@@ -10,6 +11,7 @@
 #include "microkernels/gemm/impl/f32_panel.h"
 #include "microkernels/gemm/impl/f32_vector.h"
 #include "microkernels/pool/impl/f32.h"
+#include "microkernels/recurrent/impl/f32.h"
 #include "microkernels/reduce/impl/f32.h"
 #include "microkernels/reduce/impl/f32_order.h"
 #include "microkernels/tables/selected.h"
@@ -17,6 +19,41 @@
 #include "microkernels/winograd/impl/f32_channels_last.h"
 
 namespace rushlight::microkernels::RL_ISA {
+
+static constexpr F32PackedMicrokernels make_packed_table() {
+  F32PackedMicrokernels t{};
+  t.narrow_rows = kNarrowRows;
+  t.has_all_rows = !kIsCompact;
+  RL_SET_PACKED(saturate, saturate);
+  RL_SET_PACKED(panel, panel);
+  RL_SET_PACKED(line, line);
+  RL_SET_PACKED(row, row);
+  if (is_selected("f16")) {
+    RL_SET_PACKED(f16_panel, f16_panel);
+    RL_SET_PACKED(f16_row, f16_row);
+  }
+  RL_SET_PACKED(depthwise, depthwise_run);
+  RL_SET_PACKED(grouped_line, grouped_line);
+#ifdef RL_PERMUTES
+  RL_SET_PACKED(grouped_3x3, grouped_3x3);
+#endif
+  RL_SET_PACKED(pool, pool);
+  if (is_selected("packed.winograd")) {
+    t.winograd2 = winograd_transforms<2>();
+    t.winograd3 = winograd_transforms<3>();
+    t.winograd4 = winograd_transforms<4>();
+  }
+  if (is_selected("packed.winograd_apart")) {
+    t.winograd_apart = {nullptr, &winograd_tile_input<WinogradApart>, &winograd_tile_output<WinogradApart>};
+  }
+  if (is_selected("prologue")) RL_SET_PACKED(prologue, prologue);
+  RL_SET_PACKED(apply, apply);
+  RL_SET_PACKED(attention, attention);
+  RL_SET_PACKED(attention_share, attention_share);
+  RL_SET_PACKED(lstm, lstm);
+  RL_SET_PACKED(gru, gru);
+  return t;
+}
 
 static constexpr F32PackedMicrokernels kPackedTable = make_packed_table();
 

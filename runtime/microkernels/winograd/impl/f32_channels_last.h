@@ -2,10 +2,8 @@
 // images, and the transforms of 3 x 3 convolutions with a stride of 2.
 #pragma once
 
-#include "microkernels/attention/impl/f32.h"
 #include "microkernels/elementwise/impl/f32.h"
 #include "microkernels/gemm/impl/f32_panel.h"
-#include "microkernels/recurrent/impl/f32.h"
 #include "microkernels/simd/vec.h"
 #include "microkernels/tables/f32_packed.h"
 
@@ -257,41 +255,6 @@ static void winograd_filters(const float* weights, int64_t channels, float* to, 
 template <int M>
 static constexpr WinogradTransforms winograd_transforms() {
   return {&winograd_filters<M>, &winograd_tile_input<Winograd<M>>, &winograd_tile_output<Winograd<M>>};
-}
-
-static constexpr F32PackedMicrokernels make_packed_table() {
-  F32PackedMicrokernels t{};
-  t.narrow_rows = kNarrowRows;
-  t.has_all_rows = !kIsCompact;
-  RL_SET_PACKED(saturate, saturate);
-  RL_SET_PACKED(panel, panel);
-  RL_SET_PACKED(line, line);
-  RL_SET_PACKED(row, row);
-  if (is_selected("f16")) {
-    RL_SET_PACKED(f16_panel, f16_panel);
-    RL_SET_PACKED(f16_row, f16_row);
-  }
-  RL_SET_PACKED(depthwise, depthwise_run);
-  RL_SET_PACKED(grouped_line, grouped_line);
-#ifdef RL_PERMUTES
-  RL_SET_PACKED(grouped_3x3, grouped_3x3);
-#endif
-  RL_SET_PACKED(pool, pool);
-  if (is_selected("packed.winograd")) {
-    t.winograd2 = winograd_transforms<2>();
-    t.winograd3 = winograd_transforms<3>();
-    t.winograd4 = winograd_transforms<4>();
-  }
-  if (is_selected("packed.winograd_apart")) {
-    t.winograd_apart = {nullptr, &winograd_tile_input<WinogradApart>, &winograd_tile_output<WinogradApart>};
-  }
-  if (is_selected("prologue")) RL_SET_PACKED(prologue, prologue);
-  RL_SET_PACKED(apply, apply);
-  RL_SET_PACKED(attention, attention);
-  RL_SET_PACKED(attention_share, attention_share);
-  RL_SET_PACKED(lstm, lstm);
-  RL_SET_PACKED(gru, gru);
-  return t;
 }
 
 }  // namespace rushlight::microkernels::RL_ISA
