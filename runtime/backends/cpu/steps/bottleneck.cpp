@@ -1,5 +1,6 @@
-// A convolution, a depthwise convolution and a GEMM in sequence. They are computed a few rows at a time, so that the
-// intermediate rows stay in the L2 cache.
+// A convolution (expand), a depthwise convolution and a GEMM (project, which may be absent) in sequence. They are
+// computed for a band of a few output rows at a time, so that the intermediate rows stay in the L2 cache. The rows of
+// the first convolution are in a ring buffer, because the windows of the next band read some of them again.
 #include <algorithm>
 
 #include "backends/cpu/image.h"
@@ -10,20 +11,23 @@ namespace rushlight::cpu {
 
 namespace {
 
-// The maximum number of floats of intermediate rows per worker, for processors with vectors of 16 floats and for
-// others. They fill half of the L2 cache.
+// The maximum number of floats of the intermediate rows of a band, for processors with vectors of 16 floats and for
+// others. They fill half of the L2 cache of a worker's core.
 constexpr int64_t kLargeBandFloats = 128 * 1024, kBandFloats = 48 * 1024;
 
+// Returns the number of outputs of a convolution along an axis.
 int64_t size_after(int64_t size, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation) {
   return (size + 2 * pad - (kernel - 1) * dilation - 1) / stride + 1;
 }
 
+// Returns rows [first, first + count) of all images.
 Image rows_of(Image image, int64_t first, int64_t count) {
   image.data += first * image.strides[1];
   image.sizes[1] = count;
   return image;
 }
 
+// Returns one dense image.
 Image dense(float* data, int64_t rows, int64_t columns, int64_t channels) {
   return {data, {1, rows, columns, channels}, {rows * columns * channels, columns * channels, channels, 1}};
 }
@@ -75,7 +79,7 @@ class BottleneckStep final : public Step {
     const int64_t most = depthwise_.kernels->width >= 16 ? kLargeBandFloats : kBandFloats;
     while (band_ < out_image_.sizes[1] && between_floats(band_ + 1) <= most) ++band_;
     // Prepares for the largest number of rows at a time.
-    Image rows = dense(nullptr, std::min(ring(band_), height_), width_, expand_.outputs);
+    Image rows = dense(nullptr, std::min(source_rows(band_), height_), width_, expand_.outputs);
     const Image input = source(0, rows.sizes[1], nullptr);
     RL_TRY(expand_.prepare(input, rows, nullptr));
     own_floats_ = static_cast<int64_t>(expand_.scratch_floats(1));
@@ -126,7 +130,7 @@ class BottleneckStep final : public Step {
   }
 
  private:
-  static constexpr int64_t kMaxErrors = 64;
+  static constexpr int64_t kMaxErrors = 64;  // one for each worker
 
   static void bind_convolution(Binder& binder, const schema::BottleneckConvolution& part, Operand weight, Operand bias,
                                microkernels::PackedConvolution& c) {
@@ -140,12 +144,14 @@ class BottleneckStep final : public Step {
     c.zeros = padding_pixel(binder, c.groups * c.channels);
   }
 
-  // Returns the number of rows of the first convolution that `rows` rows of the second convolution read.
-  int64_t ring(int64_t rows) const {
+  // Returns the number of rows of the first convolution that `rows` adjacent output rows read.
+  int64_t source_rows(int64_t rows) const {
     const Window& b = depthwise_.window;
     return (rows - 1) * b.stride_h + (b.kernel_h - 1) * b.dilation_h + 1;
   }
-  int64_t ring_floats(int64_t rows) const { return round_up(ring(rows) * width_ * expand_.outputs, 16) + 16; }
+  // The scratch memory of a worker: the ring buffer, the depthwise results of a band, and the scratch memory of the
+  // convolutions.
+  int64_t ring_floats(int64_t rows) const { return round_up(source_rows(rows) * width_ * expand_.outputs, 16) + 16; }
   int64_t band_floats(int64_t rows) const {
     return has_product_ ? round_up(rows * out_image_.sizes[2] * expand_.outputs, 16) + 16 : 0;
   }
@@ -167,35 +173,37 @@ class BottleneckStep final : public Step {
   // Computes output rows [first, last) of an image.
   Error compute_rows(KernelRuntimeContext& context, float* scratch, int64_t image, int64_t first, int64_t last) const {
     const Window& b = depthwise_.window;
-    float* const rows = scratch;
-    float* const band = rows + ring_floats(band_);
+    float* const ring = scratch;  // row i of the first convolution is row i % ring_rows
+    float* const band = ring + ring_floats(band_);
     float* const own = band + band_floats(band_);
-    const int64_t held = ring(band_), row_floats = width_ * expand_.outputs;
+    const int64_t ring_rows = source_rows(band_), row_floats = width_ * expand_.outputs;
+    // Copies, because prepare() changes them for the number of rows.
     microkernels::PackedConvolution expand = expand_, project = project_;
-    int64_t ready = 0;  // next row of the first convolution to compute
+    int64_t next = 0;  // the next row of the first convolution to compute
     for (int64_t y = first; y < last; y += band_) {
       const int64_t count = std::min(band_, last - y);
       const int64_t top = y * b.stride_h - b.pad_h;
-      const int64_t end = std::min(height_, top + ring(count));
-      ready = std::max({ready, top, int64_t{0}});
-      while (ready < end) {
-        const int64_t at = ready % held, some = std::min(end - ready, held - at);
-        const Image target = dense(rows + at * row_floats, some, width_, expand_.outputs);
-        const Image input = source(ready, some, &expand.window.pad_h);
+      const int64_t end = std::min(height_, top + source_rows(count));
+      next = std::max({next, top, int64_t{0}});
+      while (next < end) {
+        // The rows that are adjacent in the ring buffer.
+        const int64_t at = next % ring_rows, adjacent = std::min(end - next, ring_rows - at);
+        const Image target = dense(ring + at * row_floats, adjacent, width_, expand_.outputs);
+        const Image input = source(next, adjacent, &expand.window.pad_h);
         RL_TRY(expand.prepare(input, target, nullptr));
         const float* const from = input.data + image * in_image_.strides[0];
         expand.run(context, 1, &from, target.data, nullptr, own);
-        ready += some;
+        next += adjacent;
       }
       Image target = rows_of(out_image_, y, count);
       target.data += image * out_image_.strides[0];
       target.sizes[0] = 1;
       if (!has_product_) {
-        depthwise_.rows(rows, held, y, count, target.data, target.strides[1], target.strides[2]);
+        depthwise_.rows(ring, ring_rows, y, count, target.data, target.strides[1], target.strides[2]);
         continue;
       }
       const Image between = dense(band, count, target.sizes[2], expand_.outputs);
-      depthwise_.rows(rows, held, y, count, band, between.strides[1], between.strides[2]);
+      depthwise_.rows(ring, ring_rows, y, count, band, between.strides[1], between.strides[2]);
       Image residual = rows_of(residual_image_, y, count);
       residual.data += image * residual_image_.strides[0];
       residual.sizes[0] = 1;
@@ -215,7 +223,7 @@ class BottleneckStep final : public Step {
   Image in_image_, residual_image_, out_image_;
   int64_t height_ = 0, width_ = 0;  // of the first convolution's result
   int64_t band_ = 1;                // output rows at a time
-  int64_t own_floats_ = 0;
+  int64_t own_floats_ = 0;          // scratch memory of the convolutions of a worker
 };
 
 }  // namespace
