@@ -8,7 +8,7 @@ namespace {
 constexpr int64_t kBlock = 32;    // numbers of a row that a tile processes at a time
 constexpr int64_t kColumns = 16;  // columns of one task
 constexpr int64_t kMaxRows = 48;  // rows that are computed at a time
-constexpr int64_t kManyRows = 8;  // with fewer rows, it does not pay to expand the weights
+constexpr int64_t kManyRows = 8;  // with fewer rows, it is slower to expand the weights to int8
 
 class Int4GemmStep final : public Step {
  public:
@@ -29,7 +29,7 @@ class Int4GemmStep final : public Step {
     row_scales_ = binder.input(op.row_scale());
     row_zeros_ = binder.input_of(op.row_zero_point(), ScalarType::Int);
     scales_ = binder.constant(op.weight_scale(), columns_ * groups());
-    ones_ = binder.constant(op.weight_sum(), columns_);
+    weight_sums_ = binder.constant(op.weight_sum(), columns_);
     out_ = binder.output(op.output());
     return binder.error();
   }
@@ -78,7 +78,7 @@ class Int4GemmStep final : public Step {
  private:
   bool expands() const { return rows_ >= kManyRows && microkernels::int8_microkernels().expand_int4 != nullptr; }
   int64_t panel_floats() const { return depth_ * microkernels::kInt4Panel / 4; }
-  // The sums of a worker, and a panel of expanded weights with its scales.
+  // The scratch memory of a worker: a panel of expanded weights with its scales, and sums; or only sums.
   int64_t worker_floats() const {
     return expands() ? (kMaxRows + groups()) * microkernels::kInt4Panel + panel_floats() : kMaxRows * kColumns;
   }
@@ -130,24 +130,24 @@ class Int4GemmStep final : public Step {
   // apart, and writes the results to n columns of the output.
   void finish(int64_t row, int64_t rows, int64_t column, int64_t n, const float* sums, int64_t step,
               int32_t offset) const {
-    const bool is_together = row_scales_->sizes[0] == 1;
-    const float* const __restrict ones = ones_ + column;
+    const bool has_one_scale = row_scales_->sizes[0] == 1;  // for all rows
+    const float* const __restrict sums_of_weights = weight_sums_ + column;
     float* const out = out_->floats() + row * columns_ + column;
     for (int64_t i = 0; i < rows; ++i) {
       const float* const __restrict x = sums + i * step;
       float* const to = out + i * columns_;
-      const int64_t r = is_together ? 0 : row + i;
+      const int64_t r = has_one_scale ? 0 : row + i;
       const float scale = row_scales_->floats()[r];
       const float zero = static_cast<float>(static_cast<const int32_t*>(row_zeros_->data)[r] + offset);
       if (residual_) {
         const float* const residual = residual_->floats() + (row + i) * columns_ + column;
         for (int64_t l = 0; l < n; ++l) {
-          to[l] = (x[l] - zero * ones[l]) * scale + (bias_ ? bias_[column + l] : 0.0f) + residual[l];
+          to[l] = (x[l] - zero * sums_of_weights[l]) * scale + (bias_ ? bias_[column + l] : 0.0f) + residual[l];
         }
       } else if (bias_) {
-        for (int64_t l = 0; l < n; ++l) to[l] = (x[l] - zero * ones[l]) * scale + bias_[column + l];
+        for (int64_t l = 0; l < n; ++l) to[l] = (x[l] - zero * sums_of_weights[l]) * scale + bias_[column + l];
       } else {
-        for (int64_t l = 0; l < n; ++l) to[l] = (x[l] - zero * ones[l]) * scale;
+        for (int64_t l = 0; l < n; ++l) to[l] = (x[l] - zero * sums_of_weights[l]) * scale;
       }
     }
     const microkernels::Epilogue& e = epilogue_;
@@ -167,7 +167,7 @@ class Int4GemmStep final : public Step {
   const View* row_scales_ = nullptr;
   const View* row_zeros_ = nullptr;
   const float* scales_ = nullptr;
-  const float* ones_ = nullptr;
+  const float* weight_sums_ = nullptr;  // [columns]: the sum of the scaled weights, for the zero points of rows
   const View* out_ = nullptr;
 };
 
