@@ -129,6 +129,16 @@ def test_dynamic_quantization_by_token() -> None:
     assert dynamic_quantization(d) is None, "parameters of the whole tensor do not fit tokens"
 
 
+def test_symmetric_dynamic_quantization_by_token() -> None:
+    graph, (x,) = graph_with((2, 3))
+    choose = torch.ops.rushlight.choose_qparams_per_token_symmetric.default
+    arguments = (-64, 63, 1e-5, torch.int8)
+    d = chosen(graph, x, choose, arguments, qd.quantize_per_token.default, qd.dequantize_per_token.default)
+    found = dynamic_quantization(d)
+    assert found is not None and found.params.scheme is DynamicScheme.PER_TOKEN_SYMMETRIC
+    assert found.params.eps == 1e-5 and found.params.scheme.is_symmetric
+
+
 def weight_of(
     target: Any, tensors: list[torch.Tensor], arguments: tuple[Any, ...]
 ) -> tuple[QuantizedWeight | None, Node]:

@@ -101,16 +101,21 @@ def test_softmax() -> None:
     assert (rl.quantized_softmax(x, zeros, 1, 1 / 256, -128, -128, 127) == -128).all()
 
 
-@pytest.mark.parametrize("kind", ["tensor", "symmetric", "token"])
+@pytest.mark.parametrize("kind", ["tensor", "symmetric", "token", "symmetric token"])
 def test_dynamic_linear(kind: str) -> None:
     torch.manual_seed(0)
     x = torch.randn(2, 5, 16) + 0.5
     w, scales, real = weights(7, 16)
     bias = torch.randn(7)
     eps = torch.finfo(torch.float32).eps
-    got = rl.dynamic_linear(x, w, scales, bias, kind == "token", kind == "symmetric", -128, 127, eps)
-    if kind == "token":
+    got = rl.dynamic_linear(x, w, scales, bias, "token" in kind, "symmetric" in kind, -128, 127, eps)
+    if "token" in kind:
         s, z = qd.choose_qparams_per_token_asymmetric(x, torch.int8)
+        if "symmetric" in kind:
+            s, z = rl.choose_qparams_per_token_symmetric(x, -128, 127, eps, torch.int8)
+            for row, scale in zip(x.flatten(0, 1), s.flatten(), strict=True):
+                expected = qd.choose_qparams_symmetric.tensor(row, -128, 127, eps, torch.int8)[0]
+                assert scale == expected and not z.any()
         q = qd.quantize_per_token(x, s, z, -128, 127, torch.int8)
         rounded = qd.dequantize_per_token(q, s, z, -128, 127, torch.int8, torch.float32)
     else:

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch.ao.quantization.fx import _decomposed  # noqa: F401  (defines quantized_decomposed)
 
+from rushlight.ir import quantized_ops  # noqa: F401  (defines the operators of rushlight)
 from rushlight.runtime import call_kernel
 
 RANGES = {
@@ -29,7 +30,8 @@ def run(name: str, args: Sequence[Any], wanted: Sequence[torch.Tensor], threads:
     """Requires the bits and the layout of `wanted`, with the quantized library and with the default one."""
     for library in ("quantized", None):
         outs = [torch.empty_like(w).fill_(77) for w in wanted]
-        call_kernel(f"quantized_decomposed::{name}", [*args, *outs], library, threads=threads)  # type: ignore[arg-type]
+        full_name = name if "::" in name else f"quantized_decomposed::{name}"
+        call_kernel(full_name, [*args, *outs], library, threads=threads)  # type: ignore[arg-type]
         for out, want in zip(outs, wanted, strict=True):
             if want.is_floating_point():
                 torch.testing.assert_close(out, want, rtol=0, atol=0, equal_nan=True, check_stride=False)
@@ -210,6 +212,15 @@ def test_choose_qparams_per_token(dtype: torch.dtype) -> None:
             scale, zero = eager.choose_qparams_per_token(*args)
             run("choose_qparams_per_token.out", args, [scale, zero])
             run("choose_qparams_per_token.out", args, [scale.double(), zero.long()])
+
+
+@pytest.mark.parametrize("bounds", [(-128, 127), (-64, 63)])
+def test_choose_qparams_per_token_symmetric(bounds: tuple[int, int]) -> None:
+    for shape in [(9,), (5, 33), (2, 3, 17), (0, 4)]:
+        x = reals(shape, torch.float32)
+        args: list[Any] = [torch.cat([x, x * 0, x * 1e-9, x * math.nan]), *bounds, 1e-7, torch.int8]
+        wanted = torch.ops.rushlight.choose_qparams_per_token_symmetric(*args)
+        run("rushlight::choose_qparams_per_token_symmetric.out", args, wanted)
 
 
 def test_fake_quant_per_channel_and_convert_element_type() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -175,7 +176,7 @@ def test_zero_points_of_a_damaged_program_are_computed(zero: int) -> None:
     run("quantized_convolution.out", args, own.quantized_convolution.default(*args))
 
 
-@pytest.mark.parametrize("per_token,symmetric", [(True, False), (False, False), (False, True)])
+@pytest.mark.parametrize("per_token,symmetric", [*itertools.product([True, False], repeat=2)])
 @pytest.mark.parametrize("shape,outputs", [((4, 64), 17), ((2, 3, 32), 40), ((32,), 3), ((100, 256), 21)])
 def test_dynamic_linear(shape: tuple[int, ...], outputs: int, per_token: bool, symmetric: bool) -> None:
     depth = shape[-1]
@@ -196,7 +197,7 @@ def test_dynamic_linear(shape: tuple[int, ...], outputs: int, per_token: bool, s
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("per_token,symmetric", [(True, False), (False, False), (False, True)])
+@pytest.mark.parametrize("per_token,symmetric", [*itertools.product([True, False], repeat=2)])
 def test_dynamic_linear_of_special_numbers(per_token: bool, symmetric: bool, value: float) -> None:
     x = torch.randn(9, 64)
     x[2, 5] = value

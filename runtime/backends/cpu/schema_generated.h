@@ -107,11 +107,13 @@ enum class Interpolation : int8_t {
 
 // How the range of numbers becomes a scale and a zero point.
 // 
-// In the order of torch's choose_qparams, choose_qparams_symmetric and choose_qparams_per_token_asymmetric.
+// In the order of torch's choose_qparams, choose_qparams_symmetric and choose_qparams_per_token_asymmetric. The last
+// one is choose_qparams_symmetric for each row.
 enum class QuantizationChoice : int8_t {
   ASYMMETRIC = 0,
   SYMMETRIC = 1,
   PER_TOKEN = 2,
+  PER_TOKEN_SYMMETRIC = 3,
 };
 
 enum class Operation : uint8_t {
@@ -1629,7 +1631,7 @@ inline constexpr flatbuffer::Field kDynamicQuantize[] = {
   {"epsilon", flatbuffer::Kind::Scalar, 4, false, 0},
 };
 inline constexpr flatbuffer::Bounds kDynamicQuantizeBounds[] = {
-  {4, true, 0, 2},
+  {4, true, 0, 3},
 };
 inline constexpr flatbuffer::OperandInfo kDynamicQuantizeOperands[] = {
   {"input", 4, false, false, flatbuffer::Effect::Reads},

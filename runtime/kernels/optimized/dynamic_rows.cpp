@@ -55,10 +55,7 @@ bool quantize_dynamic_rows(KernelRuntimeContext& context, const Tensor& in, cons
   if (!range.per_token) {
     quantized::Extremes extremes;
     if (!range_of(context, x, in.numel(), &extremes)) return false;
-    tensor_parameters = range.symmetric ? quantized::choose_symmetric(extremes, ScalarType::Float, range.quant_min,
-                                                                      range.quant_max, range.eps, ScalarType::Char)
-                                        : quantized::choose_affine(extremes, ScalarType::Float, range.quant_min,
-                                                                   range.quant_max, range.eps);
+    tensor_parameters = range.choose(extremes);
   }
   const microkernels::Int8Microkernels& kernels = microkernels::int8_microkernels();
   context.parallel_for(0, r.rows, kGrain / r.depth + 1, [&](int64_t begin, int64_t end) {
@@ -66,9 +63,9 @@ bool quantize_dynamic_rows(KernelRuntimeContext& context, const Tensor& in, cons
       const float* const row = x + i * r.depth;
       Affine chosen = tensor_parameters;
       if (range.per_token) {
-        float least, most;
-        if (!kernels.extremes(row, r.depth, &least, &most)) least = most = NAN;
-        chosen = quantized::choose_token_affine(least, most);
+        quantized::Extremes extremes;
+        if (!kernels.extremes(row, r.depth, &extremes.least, &extremes.most)) extremes = {NAN, NAN};
+        chosen = range.choose(extremes);
       }
       r.scales[i] = quantized::scale_of_sums(chosen);
       r.zeros[i] = static_cast<int32_t>(chosen.zero);

@@ -11,6 +11,9 @@ namespace rushlight::quantized {
 
 void choose_qparams_per_token_asymmetric_out(KernelRuntimeContext& context, const Tensor& in, ScalarType dtype,
                                              Tensor& scale, Tensor& zero_point);
+void choose_qparams_per_token_symmetric_out(KernelRuntimeContext& context, const Tensor& in, int64_t quant_min,
+                                            int64_t quant_max, double eps, ScalarType dtype, Tensor& scale,
+                                            Tensor& zero_point);
 void choose_qparams_per_token_out(KernelRuntimeContext& context, const Tensor& in, ScalarType dtype, Tensor& scale,
                                   Tensor& zero_point);
 void choose_qparams_symmetric_tensor_out(KernelRuntimeContext& context, const Tensor& in, int64_t quant_min,

@@ -38,10 +38,7 @@ bool quantize_rows(KernelRuntimeContext& context, const Tensor& in, const Dynami
   if (!range.per_token) {
     Extremes extremes;
     if (!extremes_of(context, in, &extremes)) return false;
-    tensor_parameters = range.symmetric
-                            ? choose_symmetric(extremes, ScalarType::Float, range.quant_min, range.quant_max, range.eps,
-                                               ScalarType::Char)
-                            : choose_affine(extremes, ScalarType::Float, range.quant_min, range.quant_max, range.eps);
+    tensor_parameters = range.choose(extremes);
   }
   for (int64_t i = 0; i < r.rows; ++i) {
     Affine chosen = tensor_parameters;
@@ -54,7 +51,7 @@ bool quantize_rows(KernelRuntimeContext& context, const Tensor& in, const Dynami
         maximum = value > maximum ? value : maximum;
         nan |= value != value;
       }
-      chosen = nan ? choose_token_affine(NAN, NAN) : choose_token_affine(minimum, maximum);
+      chosen = range.choose(nan ? Extremes{NAN, NAN} : Extremes{minimum, maximum});
     }
     r.scales[i] = scale_of_sums(chosen);
     r.zeros[i] = static_cast<int32_t>(chosen.zero);

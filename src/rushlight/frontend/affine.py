@@ -8,7 +8,7 @@ selects the quantization granularity; quantized_decomposed has one operator for 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -17,15 +17,18 @@ from torch.export import ExportedProgram
 from torch.fx import Node
 from torch.fx.node import Argument, map_arg
 
+from rushlight.frontend.int8_linear import QuantizedInput, int8_linear
 from rushlight.ir import (
     meta,
     quantized_ops,  # noqa: F401  (defines quantized_decomposed)
 )
 from rushlight.ir.constants import NewConstants, constant_inputs, stored_tensor
+from rushlight.ir.edge_ops import is_op
 from rushlight.ir.facts import MethodProgram
 from rushlight.passes.base import ProgramPass
 
 qd = torch.ops.quantized_decomposed
+rl = torch.ops.rushlight
 _ACCESS = "export.access_subclass_inner_tensor.default"
 _CHOOSE = "torchao.choose_qparams_affine.default"
 _QUANTIZE = "torchao.quantize_affine.default"
@@ -46,19 +49,22 @@ def uses_quantized_tensors(program: ExportedProgram) -> bool:
 class LowerQuantizedTensorsPass(ProgramPass):
     """Stores the inner tensors of tensor subclasses as buffers, and replaces affine operators.
 
-    Three patterns become operators of quantized_decomposed: activations that are quantized to int8 at run
-    time, with parameters for each row, stored int8 matrices, with parameters for each channel or group, and
-    stored matrices of packed 4-bit integers. Other affine operators are not changed; they are decomposed
-    later. Stored matrices in the blocks of GGUF files, and packed ones whose zero points are no integers,
-    become floats.
+    Four patterns become operators of quantized_decomposed: activations that are quantized to int8 at run
+    time, with parameters for each row, stored int8 matrices, with parameters for each channel or group,
+    stored matrices of packed 4-bit integers, and linear layers that multiply int8 matrices. Other affine
+    operators are not changed; they are decomposed later. Stored matrices in the blocks of GGUF files, and
+    packed ones whose zero points are no integers, become floats.
     """
 
     def rewrite(self, program: MethodProgram) -> bool:
         """Rewrites the graph. Returns True, because it always counts as changed."""
         _store_inner_tensors(program)
-        for target, rewrite in ((_CHOOSE, _rewrite_dynamic_rows), (_DEQUANTIZE, _rewrite_stored_matrix)):
-            for node in [node for node in program.graph.nodes if str(node.target) == target]:
-                rewrite(node)
+        _rewrite_int8_linears(program)
+        for node in [node for node in program.graph.nodes if str(node.target) == _CHOOSE]:
+            _rewrite_dynamic_rows(node)
+        constants = constant_inputs(program)
+        for node in [node for node in program.graph.nodes if str(node.target) == _DEQUANTIZE]:
+            _rewrite_stored_matrix(program, node, constants)
         for node in [node for node in program.graph.nodes if str(node.target) == _DEQUANTIZE_INT4]:
             _rewrite_packed_matrix(program, node)
         for node in list(program.graph.nodes):
@@ -156,11 +162,81 @@ def _item(before: Node, source: Node, index: int) -> Node:
     return node
 
 
-def _rewrite_stored_matrix(node: Node) -> None:
+def _rewrite_int8_linears(program: ExportedProgram) -> None:
+    """Replaces linear layers that multiply stored int8 matrices; see `int8_linear`.
+
+    Expected: linear(dequantize(quantize(x)), dequantize_per_channel_group(w), bias), or with a float input x
+    """
+    constants = constant_inputs(program)
+    for node in list(program.graph.nodes):
+        layer = int8_linear(node, constants)
+        if layer is None:
+            continue
+        before = layer.result
+        scales, stored = layer.scales, constants[layer.scales.name]
+        rows, size = meta.get_shape(layer.weight)
+        if len(stored) != rows:
+            stored = stored.expand(rows, 1).contiguous()
+            fake = meta.get_val(scales).fake_mode.from_tensor(stored, static_shapes=True)
+            scales = NewConstants(program).add(f"{scales.name}_of_rows", stored, fake, scales)
+        tail = (scales, None, *_INT8, torch.int8, size, torch.float32)
+        weight = _call(before, qd.dequantize_per_channel_group.default, layer.weight, *tail)
+        given = layer.input
+        x = given if isinstance(given, Node) else _rounded(before, given)
+        new = _call(before, torch.ops.aten.linear.default, x, weight, layer.bias)
+        if layer.is_flat:
+            new = _call(before, torch.ops.aten.reshape.default, new, [-1, meta.get_shape(new)[-1]])
+        before.replace_all_uses_with(new)
+        _erase_unused(before)
+
+
+def _rounded(before: Node, given: QuantizedInput) -> Node:
+    """Inserts the quantization and the dequantization of an input."""
+    bounds = given.quant_min, given.quant_max
+    if given.choose is None:
+        params = given.scale, given.zero_point, *bounds, torch.int8
+        ints = _call(before, qd.quantize_per_tensor.default, given.source, *params)
+        return _call(before, qd.dequantize_per_tensor.default, ints, *params)
+    arguments: tuple[Argument, ...]
+    if given.per_row and given.symmetric:
+        op, arguments = rl.choose_qparams_per_token_symmetric.default, (*bounds, given.eps, torch.int8)
+    elif given.per_row:
+        op, arguments = qd.choose_qparams_per_token_asymmetric.default, (torch.int8,)
+    else:
+        op = qd.choose_qparams_symmetric.tensor if given.symmetric else qd.choose_qparams.tensor
+        arguments = (*bounds, given.eps, torch.int8)
+    chosen = _call(before, op, given.source, *arguments)
+    scale, zero = (_item(before, chosen, index) for index in range(2))
+    if given.per_row:
+        ints = _call(before, qd.quantize_per_token.default, given.source, scale, zero, *bounds, torch.int8)
+        tail = (scale, zero, *bounds, torch.int8, torch.float32)
+        return _call(before, qd.dequantize_per_token.default, ints, *tail)
+    ints = _call(before, qd.quantize_per_tensor.tensor, given.source, scale, zero, *bounds, torch.int8)
+    return _call(before, qd.dequantize_per_tensor.tensor, ints, scale, zero, *bounds, torch.int8)
+
+
+def _erase_unused(node: Node) -> None:
+    """Erases a node that only checks of metadata read, and then its inputs in the same way."""
+    checks = list(node.users)
+    if node.op != "call_function" or not all(
+        is_op(user, torch.ops.aten._assert_tensor_metadata.default) for user in checks
+    ):
+        return
+    sources = node.all_input_nodes
+    for old in (*checks, node):
+        node.graph.erase_node(old)
+    for source in sources:
+        _erase_unused(source)
+
+
+def _rewrite_stored_matrix(
+    program: ExportedProgram, node: Node, constants: Mapping[str, torch.Tensor]
+) -> None:
     """Replaces the dequantization of a stored int8 matrix `q`.
 
     Before: dequantize_affine(q, [1, n], s, z)
-    Expected: dequantize_per_channel_group(q, s, z) with groups of n elements
+    Expected: dequantize_per_channel_group(q, s, z) with groups of n elements. z is int32, because torch's
+    implementation subtracts it in the dtype of both; it is None if all zero points are 0.
     """
     source, block, scale, zero, dtype, low, high, result = _values(
         node,
@@ -176,7 +252,7 @@ def _rewrite_stored_matrix(node: Node) -> None:
         ),
     )
     value = meta.get_val(source)
-    if value.dim() != 2 or dtype is not torch.int8 or list(block[:-1]) != [1]:
+    if value.dim() != 2 or dtype is not torch.int8 or list(block[:-1]) != [1] or block[1] < 2:
         return
     if source.op != "placeholder" or meta.get_val(scale).shape != (
         value.shape[0],
@@ -185,6 +261,13 @@ def _rewrite_stored_matrix(node: Node) -> None:
         return
     if low is None or high is None:
         low, high = _INT8
+    stored = constants.get(zero.name) if zero is not None else None
+    if stored is not None and stored.dtype is not torch.int32:
+        zero = None
+        if stored.any():
+            wide = stored.to(torch.int32)
+            fake = meta.get_val(source).fake_mode.from_tensor(wide, static_shapes=True)
+            zero = NewConstants(program).add(f"{source.name}_zero_points", wide, fake, source)
     op = qd.dequantize_per_channel_group.default
     new = _call(node, op, source, scale, zero, low, high, torch.int8, block[1], result)
     node.replace_all_uses_with(new)

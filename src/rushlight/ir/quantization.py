@@ -18,7 +18,10 @@ import torch
 from torch.ao.quantization.fx import _decomposed  # noqa: F401  (defines quantized_decomposed)
 from torch.fx import Node
 
-from rushlight.ir import meta
+from rushlight.ir import (
+    meta,
+    quantized_ops,  # noqa: F401  (defines the operators of rushlight)
+)
 from rushlight.ir.affine import dequantize_tensor, quantize_tensor
 from rushlight.ir.edge_ops import argument, aten_op, is_op
 
@@ -188,12 +191,25 @@ class DynamicScheme(enum.Enum):
     """From the maximum absolute value of the tensor. The zero point is 0."""
     PER_TOKEN = "per token"
     """From the minimum and the maximum of each vector along the last dim."""
+    PER_TOKEN_SYMMETRIC = "per token, symmetric"
+    """From the maximum absolute value of each vector along the last dim. The zero point is 0."""
+
+    @property
+    def is_per_token(self) -> bool:
+        """Whether each vector along the last dim has its own parameters."""
+        return self in (DynamicScheme.PER_TOKEN, DynamicScheme.PER_TOKEN_SYMMETRIC)
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether all zero points are 0."""
+        return self in (DynamicScheme.SYMMETRIC, DynamicScheme.PER_TOKEN_SYMMETRIC)
 
 
 CHOOSE_QPARAMS: dict[object, DynamicScheme] = {
     qd.choose_qparams.tensor: DynamicScheme.AFFINE,
     qd.choose_qparams_symmetric.tensor: DynamicScheme.SYMMETRIC,
     qd.choose_qparams_per_token_asymmetric.default: DynamicScheme.PER_TOKEN,
+    torch.ops.rushlight.choose_qparams_per_token_symmetric.default: DynamicScheme.PER_TOKEN_SYMMETRIC,
 }
 """The operators that compute quantization parameters at run time."""
 
@@ -259,9 +275,9 @@ def dynamic_quantization(node: object) -> DynamicQuantization | None:
     source, _, _, quant_min, quant_max, dtype = arguments
     scheme = CHOOSE_QPARAMS[aten_op(choose.target)]
     options: list[Any] = list(choose.args)
-    if (scheme is DynamicScheme.PER_TOKEN) != per_token or options[0] is not source:
+    if scheme.is_per_token != per_token or options[0] is not source:
         return None
-    eps = torch.finfo(torch.float32).eps if per_token else options[3]
+    eps = torch.finfo(torch.float32).eps if scheme is DynamicScheme.PER_TOKEN else options[3]
     params = DynamicParams(scheme, int(quant_min), int(quant_max), float(eps))
     items = tuple(item for item in (scale, zero_point) if isinstance(item, Node))
     return DynamicQuantization(source, choose, items, quantize, node, params, dtype)

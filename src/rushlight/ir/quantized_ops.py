@@ -22,13 +22,17 @@ quantized_softmax
     exponentials: int32 [256]; entry d is round(exp(-d * input_scale) * 2^23). d is the maximum of the row
     along dim minus the element. In float32, real = exponentials[d] * (1 / sum of exponentials[d] along dim).
     The result is quantized. Sums are exact.
+choose_qparams_per_token_symmetric
+    Like quantized_decomposed::choose_qparams_symmetric.tensor for each vector along the last dim of a float32
+    tensor. Scales are float32 and zero points int64, both [..., 1]. All zero points are 0 if dtype is int8.
 dynamic_linear
     input: float32 [..., I]. weight: int8 [O, I], symmetric. weight_scales: float32 [O], [1], or [O, G] for
     groups of I / G elements of a row. bias: float32 [O]. The operator computes the range of the input,
     quantizes the input to int8, multiplies integers and returns float32. The range is the range of the whole
     tensor, as in choose_qparams.tensor (choose_qparams_symmetric.tensor if `symmetric`). With `per_token`, it
-    is the range of each vector along the last dim, as in choose_qparams_per_token_asymmetric; quant_min is
-    then -128, quant_max is 127, and eps is that of float32.
+    is the range of each vector along the last dim, as in choose_qparams_per_token_symmetric or
+    choose_qparams_per_token_asymmetric; with the latter, quant_min is -128, quant_max is 127, and eps is that
+    of float32.
 dynamic_linear_4bit
     Like dynamic_linear, with weight uint8 [O, I / 2]: a byte has two 4-bit numbers, each plus 8. The number
     with the even index is in the upper 4 bits, as in embedding_4bit.
@@ -101,6 +105,8 @@ _NEW: dict[str, dict[str, Callable[..., object]]] = {
         f"quantized_softmax(Tensor input, Tensor exponentials, int dim, {_OUTPUT}) -> Tensor": (
             reference.quantized_softmax
         ),
+        f"choose_qparams_per_token_symmetric(Tensor input, {_RANGE.format('')}, float eps, ScalarType dtype)"
+        " -> (Tensor, Tensor)": reference.choose_qparams_per_token_symmetric,
         f"dynamic_linear({_DYNAMIC}) -> Tensor": reference.dynamic_linear,
         f"dynamic_linear_4bit({_DYNAMIC}) -> Tensor": reference.dynamic_linear_4bit,
         f"linear_4bit(Tensor input, {_WEIGHT}, {_ZEROS}, Tensor? bias) -> Tensor": reference.linear_4bit,
@@ -160,12 +166,16 @@ _OUT_VARIANTS: dict[str, str] = {
 
 
 def _out_schema(schema: str) -> str:
-    """Returns the schema of the out variant, which writes the result into `out`."""
+    """Returns the schema of the out variant, which writes the results into its last arguments."""
     name, _, rest = schema.partition("(")
-    arguments = rest.removesuffix(") -> Tensor")
+    arguments, _, results = rest.rpartition(") -> ")
     star = "" if "*" in arguments else "*, "
     overload = f"{name}_out" if "." in name else f"{name}.out"
-    return f"{overload}({arguments}, {star}{_OUT}"
+    return f"{overload}({arguments}, {star}{_OUT if results == 'Tensor' else _OUTS}"
+
+
+def _outs(schema: str) -> tuple[str, ...]:
+    return ("scale_out", "zero_point_out") if schema.endswith(_OUTS) else ("out",)
 
 
 def _writer(functional: Callable[..., Any], outs: tuple[str, ...]) -> Callable[..., object]:
@@ -203,12 +213,20 @@ def _register() -> list[torch.library.Library]:
         for schema, function in operators.items():
             _define(library, schema, function)
             functional = _op(namespace, schema.partition("(")[0])
-            _define(library, _out_schema(schema), _writer(functional, ("out",)))
+            out = _out_schema(schema)
+            _define(library, out, _writer(functional, _outs(out)))
         if namespace == "quantized_decomposed":
             for schema, functional_name in _OUT_VARIANTS.items():
-                outs = ("scale_out", "zero_point_out") if _OUTS in schema else ("out",)
-                _define(library, schema, _writer(_op(namespace, functional_name), outs))
+                _define(library, schema, _writer(_op(namespace, functional_name), _outs(schema)))
     return libraries
 
 
+def _choose_meta(
+    input: torch.Tensor, quant_min: int, quant_max: int, eps: float, dtype: torch.dtype
+) -> tuple[torch.Tensor, torch.Tensor]:
+    shape = (*input.shape[:-1], 1)
+    return input.new_empty(shape), input.new_empty(shape, dtype=torch.int64)
+
+
 _libraries = _register()
+_libraries[-1].impl("choose_qparams_per_token_symmetric", _choose_meta, "Meta")

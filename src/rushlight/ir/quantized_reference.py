@@ -314,12 +314,25 @@ def linear_4bit(
     return F.linear(input, real.to(input.dtype), bias)
 
 
+def choose_qparams_per_token_symmetric(
+    input: Tensor, quant_min: int, quant_max: int, eps: float, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """Returns the scale and zero point of each vector along the last dimension of a float32 tensor."""
+    most = input.new_zeros((*input.shape[:-1], 1))
+    if input.shape[-1] != 0:
+        most = input.abs().amax(-1, keepdim=True)
+    scale = (most / ((quant_max - quant_min) / 2)).clamp(min=eps)
+    return scale, torch.full_like(scale, 128 if dtype is torch.uint8 else 0, dtype=torch.int64)
+
+
 def _choose(
     input: Tensor, per_token: bool, symmetric: bool, low: int, high: int, eps: float
 ) -> tuple[Tensor, Tensor]:
     library = torch.ops.quantized_decomposed
     chosen: tuple[Tensor, Tensor]
-    if per_token:
+    if per_token and symmetric:
+        chosen = choose_qparams_per_token_symmetric(input, low, high, eps, torch.int8)
+    elif per_token:
         scale, zero = library.choose_qparams_per_token_asymmetric.default(input, torch.int8)
         chosen = scale.to(torch.float32), zero.to(torch.float32)
     elif symmetric:

@@ -51,7 +51,11 @@ def fuse_quantized_weights(rewriter: Rewriter) -> None:
 def _linear(rewriter: Rewriter, node: Node, operands: LinearOperands, weight: QuantizedWeight) -> None:
     dynamic = _dynamic(operands.input)
     result: Node | None
-    if dynamic is None:
+    is_grouped = (
+        isinstance(weight.scale, torch.Tensor) and weight.scale.dim() == 2 and weight.scale.shape[1] > 1
+    )
+    if dynamic is None or (is_grouped and not weight.is_int4):
+        # Sums of groups of 8-bit numbers are slower than products of floats.
         result = _weight_only(rewriter, node, operands.input, operands.bias, weight)
     else:
         result = _dynamic_linear(rewriter, node, *dynamic, operands.bias, weight)
@@ -74,14 +78,14 @@ def _dynamic(node: object) -> tuple[Node, list[Node], tuple[Argument, ...]] | No
     if found is None or found.dtype != torch.int8 or meta.get_dtype(found.source) != torch.float32:
         return None
     params = found.params
-    per_token = params.scheme is DynamicScheme.PER_TOKEN
+    per_token = params.scheme.is_per_token
     if per_token:
         last = meta.get_shape(found.source)[-1:]
         if any(meta.get_shape(view)[-1:] != last for view in views):
             return None
-        if (params.quant_min, params.quant_max) != (-128, 127):
-            return None
-    symmetric = params.scheme is DynamicScheme.SYMMETRIC
+    if params.scheme is DynamicScheme.PER_TOKEN and (params.quant_min, params.quant_max) != (-128, 127):
+        return None
+    symmetric = params.scheme.is_symmetric
     return found.source, views, (per_token, symmetric, params.quant_min, params.quant_max, params.eps)
 
 

@@ -106,13 +106,16 @@ class Rewriter:
             repeats: the number of repetitions of the channel scales.
 
         Returns:
-            A node with the shape [1], [repeats * channels] or [channels, groups].
+            A node with the shape [1], [repeats * channels] or [channels, groups]. If an 8-bit weight has one
+            group, its shape is [channels].
         """
         if not isinstance(weight.scale, torch.Tensor):
             value = torch.tensor([weight.scale], dtype=torch.float32)
             return self.once(("scale", weight.scale), lambda: self.constant("_scale", value, origin))
         node, scale = weight.scale_node, weight.scale
         assert node is not None
+        if scale.dim() == 2 and scale.shape[1] == 1 and not weight.is_int4:
+            scale = scale[:, 0]
         is_stored = meta.get_dtype(node) == torch.float32 and meta.get_shape(node) == tuple(scale.shape)
         if is_stored and repeats == 1:
             return node

@@ -181,12 +181,21 @@ class DynamicQuantizeStep final : public Step {
 
  private:
   // Whether each row has a scale and a zero point of its own.
-  bool is_by_row() const { return choice_ == QuantizationChoice::PER_TOKEN; }
+  bool is_by_row() const { return choice_ >= QuantizationChoice::PER_TOKEN; }
+
+  quantized::Affine choose(const quantized::Extremes& extremes) const {
+    if (choice_ == QuantizationChoice::PER_TOKEN) return quantized::choose_token_affine(extremes.least, extremes.most);
+    const double epsilon = static_cast<double>(eps_);
+    return choice_ == QuantizationChoice::ASYMMETRIC
+               ? quantized::choose_affine(extremes, ScalarType::Float, least_, most_, epsilon)
+               : quantized::choose_symmetric(extremes, ScalarType::Float, least_, most_, epsilon, ScalarType::Char);
+  }
 
   quantized::Affine choose_for_row(const float* row) const {
-    float least = 0, most = 0;
-    if (!microkernels::int8_microkernels().extremes(row, in_->sizes[1], &least, &most)) least = most = NAN;
-    return quantized::choose_token_affine(least, most);
+    quantized::Extremes extremes{0, 0};
+    const auto find_extremes = microkernels::int8_microkernels().extremes;
+    if (!find_extremes(row, in_->sizes[1], &extremes.least, &extremes.most)) extremes = {NAN, NAN};
+    return choose(extremes);
   }
 
   quantized::Affine choose_for_tensor(Run& run, int64_t workers) const {
@@ -206,10 +215,7 @@ class DynamicQuantizeStep final : public Step {
       extremes.most = std::max(extremes.most, extremes_of(w)[1]);
     }
     if (has_nan) extremes = {NAN, NAN};
-    const double epsilon = static_cast<double>(eps_);
-    return choice_ == QuantizationChoice::SYMMETRIC
-               ? quantized::choose_symmetric(extremes, ScalarType::Float, least_, most_, epsilon, ScalarType::Char)
-               : quantized::choose_affine(extremes, ScalarType::Float, least_, most_, epsilon);
+    return choose(extremes);
   }
 
   // Writes the outputs for the scale and the zero point `index`.

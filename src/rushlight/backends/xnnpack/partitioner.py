@@ -34,6 +34,7 @@ from rushlight.backends.xnnpack.quantized import (
     quantize_params,
     requantizes,
     supported_weight,
+    viewed_source,
     weight_nodes,
 )
 from rushlight.backends.xnnpack.support import PRESERVED_OPS, unsupported_reason, unsupported_shape
@@ -269,9 +270,10 @@ class XnnpackPartitioner(Partitioner):
             if source is not None and source.dtype is torch.bfloat16:
                 return "bfloat16 tensors cannot be quantized"
             return None if tensor is None else unsupported_shape(tensor)
-        if context.is_weight(node) and not context.is_constant(node):
+        matrices = weight_nodes(node)
+        if matrices and context.is_weight(matrices[-1]) and not context.is_constant(matrices[-1]):
             return "no operator in the delegate reads the quantized weight"
-        if is_dynamic_part(node):
+        if is_dynamic_part(viewed_source(node)):
             return "no operator in the delegate reads the quantized result"
         if ConfigPrecisionType.FP32 not in self.precisions and operation(node) not in WEIGHTED:
             product = _fused_product(node)

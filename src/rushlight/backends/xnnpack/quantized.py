@@ -20,7 +20,6 @@ from rushlight.ir.quantization import (
     DYNAMIC_DEQUANTIZE,
     DYNAMIC_QUANTIZE,
     DynamicQuantization,
-    DynamicScheme,
     QuantizedWeight,
     QuantParams,
     dynamic_quantization,
@@ -151,7 +150,7 @@ def dynamic_input(node: object) -> DynamicQuantization | None:
     The result is None if XNNPACK does not support it: it supports only asymmetric quantization to int8.
     """
     found = dynamic_quantization(node)
-    if found is None or found.dtype is not torch.int8 or found.params.scheme is DynamicScheme.SYMMETRIC:
+    if found is None or found.dtype is not torch.int8 or found.params.scheme.is_symmetric:
         return None
     return found
 
@@ -166,6 +165,15 @@ def is_dynamic_part(node: Node) -> bool:
     if node.target is operator.getitem:
         return is_op(node.args[0], *CHOOSE_QPARAMS)
     return is_op(node, *CHOOSE_QPARAMS, *DYNAMIC_QUANTIZE, *DYNAMIC_DEQUANTIZE)
+
+
+def viewed_source(node: Node) -> Node:
+    """Returns the node that a chain of views reads; for other nodes, the node."""
+    while is_op(node, aten.view_copy.default, aten.unsqueeze_copy.default, aten.squeeze_copy.dims):
+        source = node.args[0]
+        assert isinstance(source, Node)
+        node = source
+    return node
 
 
 def requantizes(node: Node, context: SupportContext) -> bool:

@@ -12,7 +12,7 @@ from torch.fx import Node
 
 from rushlight.backends.cpu.lower.lowering import Lowering, order_of
 from rushlight.backends.cpu.options import Options
-from rushlight.backends.cpu.plan.int8 import GroupedWeight, Int8Convolution
+from rushlight.backends.cpu.plan.int8 import INT4_BLOCK, GroupedWeight, Int8Convolution
 from rushlight.backends.cpu.plan.node import PlanNode
 from rushlight.backends.cpu.plan.sizes import Size, product
 from rushlight.backends.cpu.plan.tables import Dequantize, DynamicQuantize, Int8Lookup, QuantizationChoice
@@ -34,6 +34,7 @@ SCHEMES = {
     DynamicScheme.AFFINE: QuantizationChoice.ASYMMETRIC,
     DynamicScheme.SYMMETRIC: QuantizationChoice.SYMMETRIC,
     DynamicScheme.PER_TOKEN: QuantizationChoice.PER_TOKEN,
+    DynamicScheme.PER_TOKEN_SYMMETRIC: QuantizationChoice.PER_TOKEN_SYMMETRIC,
 }
 """The name of each quantization scheme in the schema."""
 
@@ -252,7 +253,7 @@ class QuantizedLowering(Lowering):
         key = (flat, dynamic)
         if key not in self._quantized_rows:
             out = self.new_tensor(rows, dtype=torch.int8)
-            count: Size = rows[0] if dynamic.scheme is DynamicScheme.PER_TOKEN else 1
+            count: Size = rows[0] if dynamic.scheme.is_per_token else 1
             scales, zeros = self.new_tensor((count,)), self.new_tensor((count,), dtype=torch.int32)
             step = DynamicQuantize(
                 input=flat,
@@ -331,14 +332,20 @@ MOVES = (
 def int8_weight(node: object, constants: Constants) -> Int8Weight | None:
     """Returns the int8 weight that a node dequantizes.
 
-    The result is None if zero points are not 0, or if the scales are neither per tensor nor per output.
+    The result is None if zero points are not 0, or if the scales are neither per tensor nor per output. It is
+    also None for the 4-bit numbers of `Int4Linear`, which `grouped_weight` returns.
     """
     weight = quantized_weight(node, constants.value) if constants.is_constant(node) else None
-    if weight is None or weight.zero_points is not None or weight.group_size or weight.axis not in (None, 0):
+    if weight is None or weight.zero_points is not None or weight.axis not in (None, 0):
         return None
     values = constants.value(weight.source)
     assert values is not None
-    return Int8Weight(values, weight.channel_scales(values.shape[0]))
+    scales = weight.channel_scales(values.shape[0])
+    if weight.group_size:
+        if scales.shape[1] > 1 or (weight.is_int4 and weight.group_size % INT4_BLOCK == 0):
+            return None
+        scales = scales[:, 0]
+    return Int8Weight(values, scales)
 
 
 def grouped_weight(node: object, constants: Constants) -> GroupedWeight | None:

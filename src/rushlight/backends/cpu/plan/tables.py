@@ -118,12 +118,14 @@ class QuantizationChoice(IntEnum):
     """How the range of numbers becomes a scale and a zero point.
 
     In the order of torch's choose_qparams, choose_qparams_symmetric and
-    choose_qparams_per_token_asymmetric.
+    choose_qparams_per_token_asymmetric. The last
+    one is choose_qparams_symmetric for each row.
     """
 
     ASYMMETRIC = 0
     SYMMETRIC = 1
     PER_TOKEN = 2
+    PER_TOKEN_SYMMETRIC = 3
 
 
 @dataclass(kw_only=True)

@@ -384,7 +384,7 @@ CPU_PLAN = Schema(
             Field("output", 1, Kind.SCALAR, "I"),
             Field("scale", 2, Kind.SCALAR, "I"),
             Field("zero_point", 3, Kind.SCALAR, "I"),
-            Field("choice", 4, Kind.ENUM, "b", "QuantizationChoice", bounds=(0, 2)),
+            Field("choice", 4, Kind.ENUM, "b", "QuantizationChoice", bounds=(0, 3)),
             Field("low", 5, Kind.SCALAR, "b", default=-128),
             Field("high", 6, Kind.SCALAR, "b", default=127),
             Field("epsilon", 7, Kind.SCALAR, "f"),
@@ -573,6 +573,7 @@ CPU_PLAN = Schema(
             "ASYMMETRIC": 0,
             "SYMMETRIC": 1,
             "PER_TOKEN": 2,
+            "PER_TOKEN_SYMMETRIC": 3,
         },
     },
 )
