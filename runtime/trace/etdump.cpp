@@ -79,8 +79,8 @@ constexpr uint16_t kOneReference[] = {6, kReferenceTable, kReference};
 constexpr uint16_t kEvents[][5] = {{6, event::kSize, event::kContent},
                                    {8, event::kSize, 0, event::kContent},
                                    {10, event::kSize, 0, 0, event::kContent}};
-constexpr uint16_t kBlock[] = {14,           block::kSize, block::kName, block::kInput, block::kAllocators,
-                               block::kEvents, block::kMethod};
+constexpr uint16_t kBlock[] = {
+    14, block::kSize, block::kName, block::kInput, block::kAllocators, block::kEvents, block::kMethod};
 constexpr uint16_t kDump[] = {12, dump::kSize, 0, dump::kBlocks, dump::kDropped, dump::kFingerprint};
 
 constexpr size_t kProfileEvent = 0, kAllocationEvent = 1, kDebugEvent = 2;

@@ -145,7 +145,7 @@ CASES: dict[str, Case] = {
     "attention_long": Case(
         F.scaled_dot_product_attention, ((1, 2, 70, 32), (1, 2, 197, 32), (1, 2, 197, 32))
     ),
-    "angles": Case(lambda x: torch.atan(x) + torch.asin(x / 9) * torch.acos(x.tanh()) + x.tan(), MATRIX),
+    "arcs": Case(lambda x: torch.atan(x) + torch.asin(x / 9) * torch.acos(x.tanh()) + x.tan(), MATRIX),
     "avg_pool": Case(nn.AvgPool2d(3, 2), IMAGE),
     "avg_pool_padded": Case(nn.AvgPool2d(3, 2, padding=1, count_include_pad=False), IMAGE),
     "avg_pool_ceil": Case(nn.AvgPool2d(2, ceil_mode=True), IMAGE),
