@@ -93,6 +93,10 @@ _OTHERS: dict[str, list[Any]] = {
         for out in [{"dtype": "float32", "sizes": [2, 3, 2, 3, 2]}]
     ],
     "dim_order_ops::_clone_dim_order.out": [[_MATRIX, False, [0, 1], _MATRIX]],
+    "rushlight::choose_qparams_per_token_symmetric.out": [
+        [_MATRIX, -127, 127, 1e-7, {"type": "int8"}, *({"dtype": dtype, "sizes": [3, 1]} for dtype in dtypes)]
+        for dtypes in (("float32", "int32"), ("float64", "int64"))
+    ],
 }
 
 
