@@ -47,18 +47,8 @@ void multiply_part(const F32Microkernels& kernels, const F32Gemm& p, const Grid&
            std::min(p.n, panels * (column + 1) / grid.columns * step), scratch);
 }
 
-// Up to this many rows, a transposed RHS is read in place.
-constexpr int64_t kDotRows = 8;
 // Columns of one task.
 constexpr int64_t kChunk = 32;
-
-// Adds the bias to columns [n0, n1) of a row.
-void add_bias(const F32Gemm& p, int64_t row, int64_t n0, int64_t n1) {
-  if (p.bias_of == BiasOf::None) return;
-  float* const c = p.c + row * p.ldc;
-  const bool is_of_rows = p.bias_of == BiasOf::Rows;
-  for (int64_t j = n0; j < n1; ++j) c[j] += p.bias[is_of_rows ? row : j];
-}
 
 // Returns product `index` of the products of run_batched_gemm().
 F32Gemm product_at(const F32Gemm& first, int64_t index, const Steps& steps) {
@@ -69,20 +59,6 @@ F32Gemm product_at(const F32Gemm& first, int64_t index, const Steps& steps) {
   return p;
 }
 
-void multiply_few_rows(const F32Microkernels& kernels, const F32Gemm& p, int64_t n0, int64_t n1) {
-  for (int64_t row = 0; row < p.m && !p.accumulates; ++row) {
-    std::fill(p.c + row * p.ldc + n0, p.c + row * p.ldc + n1, 0.0f);
-  }
-  if (p.rhs == F32Gemm::Rhs::Transposed) {
-    kernels.add_dots(p.m, n1 - n0, p.k, p.a, p.lda, p.b + n0 * p.ldb, p.ldb, p.c + n0, p.ldc);
-  } else {
-    for (int64_t row = 0; row < p.m; ++row) {
-      kernels.add_scaled_rows(p.k, p.a + row * p.lda, p.b + n0, p.ldb, n1 - n0, p.c + row * p.ldc + n0);
-    }
-  }
-  for (int64_t row = 0; row < p.m; ++row) add_bias(p, row, n0, n1);
-}
-
 // Computes products with few rows of A: the columns of all products are divided among workers.
 void multiply_few_rows(KernelRuntimeContext& context, const F32Microkernels& kernels, const F32Gemm& gemm,
                        int64_t count, const Steps& steps, int64_t workers) {
@@ -91,17 +67,11 @@ void multiply_few_rows(KernelRuntimeContext& context, const F32Microkernels& ker
     while (begin < end) {
       const int64_t first = begin % chunks;
       const int64_t last = std::min(chunks, first + end - begin);
-      multiply_few_rows(kernels, product_at(gemm, begin / chunks, steps), first * kChunk,
-                        std::min(gemm.n, last * kChunk));
+      microkernels::multiply_few_rows(kernels, product_at(gemm, begin / chunks, steps), first * kChunk,
+                                      std::min(gemm.n, last * kChunk));
       begin += last - first;
     }
   });
-}
-
-bool has_few_rows(const F32Gemm& p) {
-  if (p.row != 0) return false;
-  if (p.rhs == F32Gemm::Rhs::Transposed) return p.m <= kDotRows;
-  return p.rhs == F32Gemm::Rhs::Rows && p.m == 1;
 }
 
 }  // namespace
@@ -113,7 +83,7 @@ bool run_batched_gemm(KernelRuntimeContext& context, const F32Gemm& gemm, int64_
   if (count == 0 || gemm.m == 0 || gemm.n == 0) return true;
   const bool small = count * gemm.m * gemm.n * std::max<int64_t>(gemm.k, 1) < kSerialWork;
   const int64_t workers = small ? 1 : microkernels::worker_count(context);
-  if (has_few_rows(gemm)) {
+  if (microkernels::has_few_rows(gemm)) {
     multiply_few_rows(context, kernels, gemm, count, steps, workers);
     return true;
   }

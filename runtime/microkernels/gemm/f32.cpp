@@ -197,4 +197,31 @@ void multiply(const F32Microkernels& kernels, const F32Gemm& p, int64_t m0, int6
   }
 }
 
+bool has_few_rows(const F32Gemm& gemm) {
+  constexpr int64_t kDotRows = 8;  // the maximum number of rows with a transposed RHS
+  if (gemm.row != 0) return false;
+  if (gemm.rhs == F32Gemm::Rhs::Transposed) return gemm.m <= kDotRows;
+  return gemm.rhs == F32Gemm::Rhs::Rows && gemm.m == 1;
+}
+
+void multiply_few_rows(const F32Microkernels& kernels, const F32Gemm& gemm, int64_t n0, int64_t n1) {
+  for (int64_t row = 0; row < gemm.m && !gemm.accumulates; ++row) {
+    std::fill(gemm.c + row * gemm.ldc + n0, gemm.c + row * gemm.ldc + n1, 0.0f);
+  }
+  const float* const b = gemm.b;
+  float* const c = gemm.c + n0;
+  if (gemm.rhs == F32Gemm::Rhs::Transposed) {
+    kernels.add_dots(gemm.m, n1 - n0, gemm.k, gemm.a, gemm.lda, b + n0 * gemm.ldb, gemm.ldb, c, gemm.ldc);
+  } else {
+    for (int64_t row = 0; row < gemm.m; ++row) {
+      kernels.add_scaled_rows(gemm.k, gemm.a + row * gemm.lda, b + n0, gemm.ldb, n1 - n0, c + row * gemm.ldc);
+    }
+  }
+  if (gemm.bias_of == BiasOf::None) return;
+  const bool is_of_rows = gemm.bias_of == BiasOf::Rows;
+  for (int64_t row = 0; row < gemm.m; ++row) {
+    for (int64_t j = n0; j < n1; ++j) gemm.c[row * gemm.ldc + j] += gemm.bias[is_of_rows ? row : j];
+  }
+}
+
 }  // namespace rushlight::microkernels

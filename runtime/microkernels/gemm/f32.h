@@ -42,6 +42,12 @@ int64_t gemm_scratch(const F32Microkernels& kernels, int64_t k, int64_t n);
 void multiply(const F32Microkernels& kernels, const F32Gemm& gemm, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
               float* scratch);
 
+// Whether the LHS has so few rows that the RHS is read in place: packing it would take longer than the product.
+bool has_few_rows(const F32Gemm& gemm);
+
+// Computes columns [n0, n1) of a product with few rows.
+void multiply_few_rows(const F32Microkernels& kernels, const F32Gemm& gemm, int64_t n0, int64_t n1);
+
 // Return the rows and columns of a tile. A product can be divided at multiples of them without loss of speed.
 inline int64_t row_step(const F32Microkernels& kernels) { return kernels.gemm_rows; }
 inline int64_t column_step(const F32Microkernels& kernels) {

@@ -109,6 +109,7 @@ LONG_SUMS: dict[str, tuple[Callable[..., torch.Tensor], tuple[tuple[int, ...], .
     "product": (torch.matmul, ((40, 5000), (5000, 48))),
     "transposed product": (lambda a, b: a @ b.mT, ((2, 40, 5000), (2, 48, 5000))),
     "product of one row": (torch.matmul, ((2, 1, 5000), (2, 5000, 64))),
+    "product with one column": (torch.matmul, ((2, 64, 5000), (2, 5000, 1))),
     "convolution with computed weights": (
         lambda x, w: F.conv2d(x, w * 2),
         ((1, 1024, 9, 9), (16, 1024, 2, 2)),

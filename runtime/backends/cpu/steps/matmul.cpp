@@ -25,17 +25,20 @@ class MatMulStep final : public Step {
     for (int i = 0; i < 2; ++i) fits = fits && a.sizes[i] == out.sizes[i] && b.sizes[i] == out.sizes[i];
     fits = fits && a.sizes[2] == out.sizes[2] && b.sizes[3] == out.sizes[3] && a.sizes[3] == b.sizes[2] &&
            (a.sizes[3] <= 1 || a.strides[3] == 1) && (out.sizes[3] <= 1 || out.strides[3] == 1);
-    is_transposed_ = b.sizes[3] > 1 && b.strides[3] != 1;
-    fits = fits && (!is_transposed_ || b.sizes[2] <= 1 || b.strides[2] == 1);
+    const bool is_transposed = b.sizes[3] > 1 && b.strides[3] != 1;
+    fits = fits && (!is_transposed || b.sizes[2] <= 1 || b.strides[2] == 1);
     RL_REQUIRE(fits, InvalidProgram, "the shapes or strides of the operands of a matrix product do not match");
-    gemm_ = microkernels::F32Gemm{};
-    gemm_.m = out.sizes[2];
-    gemm_.n = out.sizes[3];
+    using microkernels::F32Gemm;
+    gemm_ = F32Gemm{};
     gemm_.k = a.sizes[3];
-    gemm_.lda = a.strides[2];
-    gemm_.rhs = is_transposed_ ? microkernels::F32Gemm::Rhs::Transposed : microkernels::F32Gemm::Rhs::Rows;
-    gemm_.ldb = is_transposed_ ? b.strides[3] : b.strides[2];
     gemm_.bias_of = microkernels::BiasOf::None;
+    // The transposed product has one row if this product has one column.
+    swaps_ = out.sizes[3] == 1 && (gemm_.k <= 1 || b.strides[2] == 1) && (out.sizes[2] <= 1 || out.strides[2] == 1);
+    gemm_.m = swaps_ ? 1 : out.sizes[2];
+    gemm_.n = swaps_ ? out.sizes[2] : out.sizes[3];
+    gemm_.lda = a.strides[2];
+    gemm_.rhs = swaps_ || is_transposed ? F32Gemm::Rhs::Transposed : F32Gemm::Rhs::Rows;
+    gemm_.ldb = swaps_ ? a.strides[2] : is_transposed ? b.strides[3] : b.strides[2];
     gemm_.ldc = out.strides[2];
     return Error::Ok;
   }
@@ -54,11 +57,16 @@ class MatMulStep final : public Step {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t part = i % parts;
         microkernels::F32Gemm p = gemm_;
-        p.a = at(*a_, i / parts);
-        p.b = at(*b_, i / parts);
+        p.a = at(swaps_ ? *b_ : *a_, i / parts);
+        p.b = at(swaps_ ? *a_ : *b_, i / parts);
         p.c = at(*out_, i / parts);
-        microkernels::multiply(*kernels_, p, 0, p.m, panels * part / parts * step,
-                               std::min(p.n, panels * (part + 1) / parts * step), scratch);
+        const int64_t begin_column = panels * part / parts * step;
+        const int64_t end_column = std::min(p.n, panels * (part + 1) / parts * step);
+        if (microkernels::has_few_rows(p)) {
+          microkernels::multiply_few_rows(*kernels_, p, begin_column, end_column);
+        } else {
+          microkernels::multiply(*kernels_, p, 0, p.m, begin_column, end_column, scratch);
+        }
       }
     });
     return Error::Ok;
@@ -78,7 +86,7 @@ class MatMulStep final : public Step {
   const View* b_ = nullptr;
   const View* out_ = nullptr;
   microkernels::F32Gemm gemm_{};
-  bool is_transposed_ = false;
+  bool swaps_ = false;  // whether the step computes the transposed product, output^T = b^T a^T
 };
 
 }  // namespace
