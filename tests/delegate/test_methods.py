@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from tests.delegate.support import assert_close, backends, load, needs_xnnpack, outputs_of
@@ -214,3 +216,53 @@ def test_state_of_several_methods_stays_with_the_program() -> None:
         assert [target.split(".")[-1] for target in signature.buffers] == ["total"]
     alone = to_edge(_exported(Memory())["write"]).to_backend(Greedy())
     assert alone.exported_program().graph_signature.buffers == ()
+
+
+class FirstBackend(BackendDetails):
+    @staticmethod
+    def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
+        (results,) = edge_program.graph.output_node().args
+        assert isinstance(results, list)
+        return PreprocessResult(compile_specs[0].value)
+
+
+class SecondBackend(BackendDetails):
+    preprocess = FirstBackend.preprocess
+
+
+class AlternatingPartitioner(Partitioner):
+    """Makes four parts for two backends, with the tags of the last nodes first."""
+
+    def partition(self, exported_program: ExportedProgram) -> PartitionResult:
+        nodes = [node for node in exported_program.graph.nodes if node.op == "call_function"]
+        tags: dict[str, DelegationSpec] = {}
+        for index in reversed(range(4)):
+            meta.set_delegation_tag(nodes[index], str(index))
+            backend = "SecondBackend" if index % 2 else "FirstBackend"
+            tags[str(index)] = DelegationSpec(backend, [CompileSpec("index", bytes([index]))])
+        return PartitionResult(exported_program, tags)
+
+
+@pytest.mark.parametrize(
+    ("lower", "numbers"),
+    [
+        (lambda p: to_backend(to_edge(p).exported_program(), AlternatingPartitioner()), [3, 2, 1, 0]),
+        (lambda p: to_edge(p).to_backend(AlternatingPartitioner()).exported_program(), [2, 0, 3, 1]),
+    ],
+)
+def test_lowered_modules_have_the_numbers_of_executorch(
+    lower: Callable[[ExportedProgram], ExportedProgram], numbers: list[int]
+) -> None:
+    """ExecuTorch numbers them in the order of the tags, or backend by backend, with the first tag's first."""
+
+    class Chain(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.tanh(torch.cos(torch.sin(torch.relu(x))))
+
+    program = lower(export(Chain(), (torch.randn(3),)))
+    calls = [node for node in program.graph.nodes if "call_delegate" in node.name]
+    assert [node.args[0].target for node in calls] == [f"lowered_module_{number}" for number in numbers]
+    suffixes = [f"_{number}" if number else "" for number in numbers]
+    assert [node.name for node in calls] == [f"executorch_call_delegate{suffix}" for suffix in suffixes]
+    modules = [getattr(program.graph_module, node.args[0].target) for node in calls]
+    assert [module.processed_bytes for module in modules] == [bytes([index]) for index in range(4)]

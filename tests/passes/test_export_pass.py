@@ -35,6 +35,12 @@ def names(program: Any) -> Any:
     return [node.target.__name__ for node in program.graph.nodes if node.op == "call_function"]
 
 
+def rebuilt(export_pass: ExportPass, program: Any) -> Any:
+    result = export_pass(program.graph_module)
+    assert result is not None
+    return result.graph_module.graph
+
+
 def test_an_empty_pass_rebuilds_the_same_graph(program: Any) -> None:
     manager = to_edge(program)
     again = manager.transform([ExportPass()])
@@ -60,6 +66,32 @@ def test_constants_become_attributes_of_the_graph(export_case: Any) -> None:
     x = torch.randn(1, 1, 8, 8)
     manager.transform([AddConstant()]).to_executorch()
     assert not torch.equal(program.module()(x), manager.exported_program().module()(x))
+
+
+def test_new_nodes_have_the_history_of_the_visited_node(export_case: Any) -> None:
+    class AddWithoutMetadata(ExportPass):
+        def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
+            meta["delegation_tag"] = "tag"
+            result = super().call_operator(op, args, kwargs, meta)
+            added = (result, torch.tensor(2.0))
+            empty = NodeMetadata({})
+            return (
+                super().call_operator(ops.edge.aten.add.Tensor, added, {}, empty)
+                if "relu" in str(op)
+                else result
+            )
+
+    exported = export_case("digits_cnn")
+    graph = rebuilt(AddWithoutMetadata(), to_edge(exported).exported_program())
+    add = next(node for node in graph.nodes if node.target is ops.edge.aten.add.Tensor)
+    for node in (add, add.args[1]):
+        for key in ("from_node", "origin", "stack_trace", "nn_module_stack", "torch_fn"):
+            assert node.meta[key] == add.args[0].meta[key]
+        assert "delegation_tag" not in node.meta and "debug_handle" not in node.meta
+    first = next(node for node in rebuilt(ExportPass(), exported).nodes if node.op == "call_function")
+    assert first.meta["from_node"][-1].name == first.name
+    output = graph.output_node()
+    assert output.meta["val"] == tuple(node.meta["val"] for node in output.args[0])
 
 
 def test_bodies_of_control_flow_are_visited(export_case: Any) -> None:

@@ -33,8 +33,12 @@ class DontSupportBase(OperatorSupportBase):
         """Returns whether the node may be delegated."""
         if not self.skips(node):
             return True
-        self._rejected.append(node)
+        self.reject_node(node)
         return False
+
+    def reject_node(self, node: Node) -> None:
+        """Records that the node is excluded."""
+        self._rejected.append(node)
 
     def rejected_nodes(self) -> list[Node]:
         """Returns the excluded nodes."""

@@ -55,7 +55,7 @@ def _(
 @to_backend.register
 def _(edge_program: ExportedProgram, partitioner_instance: Partitioner) -> ExportedProgram:
     spec = MethodProgramsPartitionerSpec({"forward": edge_program}, {"forward": partitioner_instance})
-    return lower_methods(spec, write_lowered)["forward"]
+    return lower_methods(spec, write_lowered, by_tag=True)["forward"]
 
 
 @to_backend.register

@@ -10,7 +10,6 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import OutputKind, SymIntArgument, TensorArgument
 from torch.fx import Node
 
-from rushlight.delegate.lowered import add_lowered_module
 from rushlight.delegate.part import GraphParts, Part
 from rushlight.ir import meta
 
@@ -61,14 +60,19 @@ def _insert_call(
         replacements: the results that replace outputs of earlier partitions; gets those of this partition.
         debug_handle: the debug handle of the call.
     """
-    assert part.lowered is not None
     graph = graph_parts.module.graph
     inside = set(part.nodes)
-    name = add_lowered_module(graph_parts.module, part.lowered)
+    _, _, number = part.name.rpartition("_")
+    suffix = "" if number == "0" else f"_{number}"  # The call has the same number as the lowered module.
     with graph.inserting_before(graph.output_node()):
-        attribute = graph.get_attr(name)
+        attribute = graph.get_attr(part.name)
         arguments = (replacements.get(node, node) for node in part.inputs)
-        call = graph.call_function(executorch_call_delegate, (attribute, *arguments))
+        call = graph.create_node(
+            "call_function",
+            executorch_call_delegate,
+            (attribute, *arguments),
+            name=f"{executorch_call_delegate.__name__}{suffix}",
+        )
         meta.set_val(call, tuple(meta.get_val(node) for node in part.outputs))
         meta.set_debug_handle(call, debug_handle)
         for index, node in enumerate(part.outputs):

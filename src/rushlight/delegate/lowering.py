@@ -11,7 +11,7 @@ from torch.fx import GraphModule
 from rushlight.delegate.backend import CompileSpec, PreprocessResult, find_backend
 from rushlight.delegate.constants import ConstantFiles
 from rushlight.delegate.insert_calls import insert_delegate_calls
-from rushlight.delegate.lowered import LoweredBackendModule, Writer
+from rushlight.delegate.lowered import LoweredBackendModule, Writer, add_lowered_module
 from rushlight.delegate.named_data import kept_in_file
 from rushlight.delegate.part import GraphParts, Part
 from rushlight.delegate.partitioner import Partitioner
@@ -80,13 +80,15 @@ def lower_program(
 
 
 def lower_methods(
-    spec: MethodProgramsPartitionerSpec, writer: Writer | None = None
+    spec: MethodProgramsPartitionerSpec, writer: Writer | None = None, *, by_tag: bool = False
 ) -> dict[str, ExportedProgram]:
     """Lowers the tagged partitions of several methods together.
 
     Args:
         spec: programs and partitioners, by method name. The programs are not changed.
         writer: makes a program file of a lowered module.
+        by_tag: lower and number the partitions of each graph in the order of the partitioner's tags, instead
+            of backend by backend, and those of a backend in the order of the graph.
 
     Returns:
         The program of every method. In programs with a partitioner, delegate calls replace the partitions.
@@ -98,6 +100,7 @@ def lower_methods(
     results = dict(spec.method_to_edge_program)
     graphs: dict[str, list[GraphParts]] = {}
     tagged: dict[str, MethodProgram] = {}
+    backends: list[str] = []  # of the tags of all methods in order
     shared = shared_state(results)
     for method, partitioner in spec.method_to_partitioner.items():
         if method not in results:
@@ -116,10 +119,21 @@ def lower_methods(
             tagged[method] = program
         if not partitioner.changes_graph and _fingerprint(program.graph_module) != before:
             raise AssertionError(f"The partitioner {partitioner} should not modify the graph module")
-        graphs[method] = split_program(program, partition.partition_tags)
-    for backend_id in _backends(graphs):
+        tags = partition.partition_tags
+        graphs[method] = split_program(program, tags)
+        used = {tag for graph in graphs[method] for tag in graph.parts}
+        backends += [tags[tag].backend_id for tag in tags if tag in used]
+        if by_tag:
+            for graph in graphs[method]:
+                graph.parts = {tag: graph.parts[tag] for tag in tags if tag in graph.parts}
+    for backend_id in dict.fromkeys(backends):
         with working(f"lower to {backend_id}"):
             _preprocess(backend_id, graphs, writer)
+    for graph in (graph for items in graphs.values() for graph in items):
+        parts = graph.parts.values()
+        for part in parts if by_tag else sorted(parts, key=lambda part: backends.index(part.spec.backend_id)):
+            assert part.lowered is not None
+            part.name = add_lowered_module(graph.module, part.lowered)
     for method, program in tagged.items():
         handles = (meta.get_debug_handle(node) for node in program.graph.nodes)
         handle = max((h for h in handles if isinstance(h, int)), default=0) + 1
@@ -134,17 +148,6 @@ def lower_methods(
 def _parts(graphs: list[GraphParts], backend_id: str) -> list[Part]:
     """Returns the partitions of one backend in the graphs of a method."""
     return [part for graph in graphs for part in graph.parts.values() if part.spec.backend_id == backend_id]
-
-
-def _backends(graphs: dict[str, list[GraphParts]]) -> list[str]:
-    """Returns the names of the backends of all partitions, each once."""
-    names = [
-        part.spec.backend_id
-        for method in graphs.values()
-        for graph in method
-        for part in graph.parts.values()
-    ]
-    return list(dict.fromkeys(names))
 
 
 def _preprocess(backend_id: str, graphs: dict[str, list[GraphParts]], writer: Writer | None) -> None:

@@ -25,6 +25,7 @@ class Part:
         outputs: the nodes whose results are read outside the partition.
         program: the program of the partition.
         lowered: the result of the backend.
+        name: the name of `lowered` in the module with the graph.
     """
 
     tag: str
@@ -36,6 +37,7 @@ class Part:
     outputs: list[Node] = field(default_factory=list)
     program: ExportedProgram | None = None
     lowered: LoweredBackendModule | None = None
+    name: str = ""
 
 
 @dataclass

@@ -128,7 +128,7 @@ class _PartProgram:
         """Adds the outputs: first the new values of buffers, then the results that other nodes read."""
         copies = self._copies
         outputs = [copies[node] for node, _ in part.mutations] + [copies[node] for node in part.outputs]
-        meta.set_val(self._graph.output(tuple(outputs)), tuple(meta.find_val(node) for node in outputs))
+        meta.set_val(self._graph.output(outputs), tuple(meta.find_val(node) for node in outputs))
         output_specs = [
             OutputSpec(OutputKind.BUFFER_MUTATION, TensorArgument(copies[node].name), target)
             for node, target in part.mutations

@@ -306,6 +306,13 @@ def copy_origin(source: Node, target: Node) -> None:
             target.meta[key] = source.meta[key]
 
 
+def copy_source(source: Node, target: Node) -> None:
+    """Copies what `copy_origin` copies, except the debug handle and the delegation tag."""
+    for key in ORIGIN_KEYS:
+        if key in source.meta and key not in (DEBUG_HANDLE, DELEGATION_TAG):
+            target.meta[key] = source.meta[key]
+
+
 def drop_unwritable(node: Node) -> None:
     """Removes metadata that torch's serializer cannot write, and replaces module classes by their names."""
     for key in ("source_fn_stack", CUSTOM):

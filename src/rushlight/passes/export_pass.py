@@ -136,9 +136,10 @@ class ProxyValue:
 
 
 class _Frame:
-    """The new graph (of a program or of a control flow body) and its attributes."""
+    """The new graph (of a program or of a control flow body), its attributes and the visited node."""
 
     def __init__(self, source: GraphModule) -> None:
+        self.visited: Node | None = None
         self.graph = Graph()
         self.graph.set_codegen(source.graph._codegen)
         self.root = torch.nn.Module()
@@ -156,7 +157,15 @@ class _Frame:
                 self.root.register_parameter(name, value)
             else:
                 self.root.register_buffer(name, value)
-        return self.graph.create_node("get_attr", name)
+        return self.derived(self.graph.create_node("get_attr", name))
+
+    def derived(self, node: Node) -> Node:
+        """Copies the source line and the history of the visited node to a new node, and returns it."""
+        if self.visited is not None:
+            keys.copy_source(self.visited, node)
+            if not keys.history_of(node):
+                keys.add_source(node, self.visited)
+        return node
 
     def _new_name(self, value: object) -> str:
         if isinstance(value, torch.nn.Module):
@@ -341,7 +350,9 @@ class ExportPass(PassBase):
         """Visits the outputs of the graph."""
         node = self.tracer.graph.output(self._nodes(results))
         keys.set_all(node, meta.data)
-        return ProxyValue(_data_of(results), node)
+        data = _data_of(results)
+        keys.set_val(node, map_aggregate(data, self._fake))
+        return ProxyValue(data, node)
 
     def on_attr(self, attr: ProxyValue) -> None:
         """Hook that runs for each constant that becomes an attribute of the new graph."""
@@ -382,6 +393,7 @@ class ExportPass(PassBase):
             placeholders: list[tuple[Node, ProxyValue]] = []
             for node in graph_module.graph.nodes:
                 self.node_debug_str = node.name
+                frame.visited = node
                 if node.op == "placeholder":
                     env[node] = self.placeholder(
                         str(node.target), _data_of(next(values)), NodeMetadata(node.meta)
@@ -469,6 +481,7 @@ class ExportPass(PassBase):
         node = self.tracer.graph.create_node(
             "call_function", target, self._nodes(args), self._nodes(kwargs), name=name
         )
+        self.tracer.derived(node)
         keys.set_all(node, meta.data)
         keys.set_val(node, map_aggregate(data, self._fake))
         return ProxyValue(data, node)
