@@ -11,6 +11,7 @@ from rushlight.ir.spec import (
     TensorSpec,
     contiguous_strides,
     dim_order_from_strides,
+    is_dense_in,
     strides_from_dim_order,
 )
 
@@ -80,3 +81,18 @@ def test_dynamism(export_case: Any) -> None:
     assert spec.shape_dynamism == TensorShapeDynamism.DYNAMIC_BOUND == 1 and spec.is_upper_bound_tensor
     text = repr(spec)
     assert "DYNAMIC_BOUND" in text and "device=CPU:0" in text and "mem_offset" in spec.debug()
+
+
+def test_density_of_symbolic_shapes_adds_no_guard() -> None:
+    class Padded(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            y = torch.nn.functional.avg_pool2d(torch.nn.functional.pad(x, (3, 3, 3, 3)), 2)
+            return y, y.transpose(2, 3), y[:, 1:], y[:1], x.to(memory_format=torch.channels_last)
+
+    sizes = {0: torch.export.Dim("b", min=2, max=6), 2: torch.export.Dim("t", min=1, max=9)}
+    program = torch.export.export(Padded(), (torch.randn(3, 2, 5, 8),), dynamic_shapes=(sizes,))
+    results = [node.meta["val"] for node in program.graph.output_node().args[0]]
+    guards = list(results[0].shape[0].node.shape_env.guards)
+    assert [is_dense_in(tensor, (0, 1, 2, 3)) for tensor in results] == [True, False, False, True, False]
+    assert [is_dense_in(tensor, (0, 2, 3, 1)) for tensor in results] == [False, False, False, False, True]
+    assert results[0].shape[0].node.shape_env.guards == guards

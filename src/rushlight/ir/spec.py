@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import Any
 
+import sympy
 import torch
+from torch.utils._sympy.functions import Max
 
 from rushlight.ir.errors import InternalError
-from rushlight.ir.sym import IntLike, hint, upper_bound
+from rushlight.ir.sym import IntLike, expression_of, hint, same_size, upper_bound
 
 DEFAULT_ALIGNMENT = 16
 
@@ -82,6 +84,28 @@ def strides_from_dim_order(shape: Sequence[IntLike], dim_order: Sequence[int]) -
         if not (isinstance(size, int) and size == 0):
             step = step * size
     return tuple(strides)
+
+
+def is_dense_in(tensor: torch.Tensor, dim_order: Sequence[int]) -> bool:
+    """Returns whether a tensor is dense in a dim order, for all of its sizes.
+
+    Tensor.is_contiguous compares the sizes of the example, and adds guards. This function adds none.
+    """
+    shape = tuple(tensor.shape)
+    if any(isinstance(size, int) and size == 0 for size in shape):
+        return True
+    dense = strides_from_dim_order(shape, dim_order)
+    return all(
+        same_size(size, 1) or same_size(stride, step) or _without_max(stride) == _without_max(step)
+        for size, stride, step in zip(shape, tensor.stride(), dense, strict=True)
+    )
+
+
+def _without_max(stride: IntLike) -> sympy.Expr:
+    """Returns a stride with n instead of Max(1, n). These differ only for empty tensors."""
+    expression = expression_of(stride)
+    terms = [term for term in expression.atoms(Max) if len(term.args) == 2 and term.args[0] == 1]
+    return sympy.expand(expression.subs({term: term.args[1] for term in terms}))
 
 
 def shape_dynamism(shape: Sequence[IntLike]) -> TensorShapeDynamism:

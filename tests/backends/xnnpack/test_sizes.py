@@ -256,3 +256,22 @@ def test_empty_tensors_are_not_quantized_in_a_delegate() -> None:
     program = quantize(torch.export.export(Model(), (x,)), None, quantizer, [(x,)])
     result = rushlight.load(rushlight.compile(program, partitioner=[XnnpackPartitioner()]))(x)
     assert result.shape == (1, 1, 1, 0)
+
+
+def test_the_layout_of_a_size_that_is_rounded_adds_no_guard_to_the_program() -> None:
+    class Correlation(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.up = nn.ConvTranspose2d(2, 2, 4, groups=2, bias=False)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = self.up(x)
+            return F.conv2d(y, F.avg_pool2d(y, 2), padding=1)
+
+    sizes = {0: Dim("b", min=1, max=6), 2: Dim("t", min=1, max=9)}
+    module = Correlation().eval()
+    program = torch.export.export(module, (torch.randn(3, 2, 5, 8),), dynamic_shapes=(sizes,), strict=False)
+    rushlight.compile(program, partitioner=())  # a later compilation works on the same symbols
+    loaded = rushlight.load(rushlight.compile(program, partitioner=[XnnpackPartitioner()]).buffer)
+    for x in (torch.randn(1, 2, 1, 8), torch.randn(6, 2, 9, 8)):
+        assert_equal(loaded(x), module(x))

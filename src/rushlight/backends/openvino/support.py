@@ -17,6 +17,7 @@ from rushlight.backends.openvino.convert import (
 )
 from rushlight.ir import meta
 from rushlight.ir.errors import CompileError
+from rushlight.ir.spec import is_dense_in
 
 _DTYPES = {
     torch.float32,
@@ -69,7 +70,7 @@ class Support:
                     return f"{item.name} is not a tensor"
                 if tensor.dtype not in _DTYPES:
                     return f"{item.name} is {str(tensor.dtype).removeprefix('torch.')}"
-                if not tensor.is_contiguous():
+                if not is_dense_in(tensor, range(tensor.dim())):
                     return f"{item.name} is not contiguous"
         return None
 

@@ -14,7 +14,7 @@ from rushlight.ir import meta
 from rushlight.ir.constants import Constants, constants_of_graph
 from rushlight.ir.edge_ops import argument, aten_op, is_op
 from rushlight.ir.quantization import DEQUANTIZE_WEIGHT, transposed
-from rushlight.ir.spec import dim_order_from_strides
+from rushlight.ir.spec import dim_order_from_strides, is_dense_in
 from rushlight.ir.sym import bounds, upper_bound
 
 MAX_RANK = 6
@@ -139,13 +139,13 @@ def is_channels_last(tensor: torch.Tensor) -> bool:
     return (
         tensor.dim() == 4
         and dim_order_from_strides(tensor.stride()) == CHANNELS_LAST
-        and tensor.is_contiguous(memory_format=torch.channels_last)
+        and is_dense_in(tensor, CHANNELS_LAST)
     )
 
 
 def is_dense(tensor: torch.Tensor) -> bool:
     """Returns whether XNNPACK can read the memory layout: contiguous or channels last."""
-    return is_channels_last(tensor) or tensor.is_contiguous()
+    return is_channels_last(tensor) or is_dense_in(tensor, range(tensor.dim()))
 
 
 def dynamic_axes(tensor: torch.Tensor) -> list[int]:
