@@ -225,9 +225,10 @@ Error end_run(MethodState& state, size_t index, Error error) {
   }
 }
 
-// Fills the output arguments of a kernel (its last arguments) with the poison pattern before the call. It skips outputs
-// that share memory with arguments that the kernel reads.
+// Before a kernel is called, fills its output arguments (its last arguments) with the poison pattern. It skips outputs
+// that share memory with arguments that the kernel reads, and views.
 [[maybe_unused]] void poison_results(const Instruction& instruction) {
+  if (!instruction.row || instruction.opcode == Opcode::View) return;
   const BoxedKernel& boxed = instruction.row->boxed;
   for (uint16_t out = boxed.arity; out-- > 1 && boxed.kinds[out] == ArgKind::OutTensor;) {
     const TensorImpl& tensor = *instruction.arguments[out]->to_tensor().impl();
@@ -252,6 +253,33 @@ Error check_may_run(const MethodState& state) {
   return Error::Ok;
 }
 
+// Does what an instruction says, without events. Sets `next` to its destination if it jumps.
+Error run_instruction(MethodState& state, KernelRuntimeContext& context, uint32_t index, uint32_t* next) {
+  const Instruction& instruction = state.chains[state.next_chain].instructions[index];
+  switch (instruction.opcode) {
+    case Opcode::View:
+      *instruction.arguments[kViewOut] = EValue(state.views[instruction.destination].tensor);
+      [[fallthrough]];
+    case Opcode::Kernel:
+      instruction.kernel(context, instruction.arguments);
+      return context.failure();
+    case Opcode::GuardedKernel:
+      return call_guarded(state, instruction, context);
+    case Opcode::Delegate:
+      return call_delegate(state, instruction, state.next_chain, index);
+    case Opcode::Move:
+      *instruction.to = *instruction.from;
+      break;
+    case Opcode::JumpFalse:
+      if (is_false(*instruction.from)) *next = instruction.destination;
+      break;
+    case Opcode::Free:
+      free_value(*instruction.from);
+      break;
+  }
+  return Error::Ok;
+}
+
 // Runs one instruction or all remaining instructions, beginning at state.next_chain and state.next_instruction. Returns
 // EndOfMethod after the last one.
 Error run(MethodState& state, bool is_single_step) {
@@ -265,9 +293,6 @@ Error run(MethodState& state, bool is_single_step) {
   for (; state.next_chain < state.num_chains; ++state.next_chain, state.next_instruction = 0) {
     const InstructionChain chain = state.chains[state.next_chain];
     for (uint32_t at = state.next_instruction; at < chain.count;) {
-      const Instruction& instruction = chain.instructions[at];
-      uint32_t next = at + 1;
-      Error error = Error::Ok;
       if (RL_UNLIKELY(state.instructions_left == 0 || state.is_cancelled.load(std::memory_order_relaxed))) {
         return end_run(state, at, check_may_run(state));
       }
@@ -275,33 +300,9 @@ Error run(MethodState& state, bool is_single_step) {
       if (RL_UNLIKELY(tracer)) {
         entry = tracer->start_profiling(event_id(state, state.next_chain, at), event_name(state, state.next_chain, at));
       }
-      if constexpr (kPoisons) {
-        if (instruction.row && instruction.opcode != Opcode::View) poison_results(instruction);
-      }
-      switch (instruction.opcode) {
-        case Opcode::View:
-          *instruction.arguments[kViewOut] = EValue(state.views[instruction.destination].tensor);
-          [[fallthrough]];
-        case Opcode::Kernel:
-          instruction.kernel(context, instruction.arguments);
-          error = context.failure();
-          break;
-        case Opcode::GuardedKernel:
-          error = call_guarded(state, instruction, context);
-          break;
-        case Opcode::Delegate:
-          error = call_delegate(state, instruction, state.next_chain, at);
-          break;
-        case Opcode::Move:
-          *instruction.to = *instruction.from;
-          break;
-        case Opcode::JumpFalse:
-          if (is_false(*instruction.from)) next = instruction.destination;
-          break;
-        case Opcode::Free:
-          free_value(*instruction.from);
-          break;
-      }
+      if constexpr (kPoisons) poison_results(chain.instructions[at]);
+      uint32_t next = at + 1;
+      const Error error = run_instruction(state, context, at, &next);
       if (RL_UNLIKELY(tracer)) trace_end(state, entry, error);
       if (temporary && temporary->used() > 0) temporary->reset();
       if (RL_UNLIKELY(error != Error::Ok)) return end_run(state, at, error);

@@ -84,6 +84,66 @@ Error resize_output(const Tensor& tensor, uint32_t argument, const Shape& shape)
 
 }  // namespace
 
+// The slots of the workspace and the accesses to them, while the workspace is planned.
+class Executor::WorkspaceSlots {
+ public:
+  // Allocates a slot for each value (workspace or staging) and for each step (scratch).
+  Error allocate(size_t num_values, size_t num_steps, size_t num_uses, MemoryAllocator& allocator) {
+    const size_t most = num_values + num_steps;
+    slots_ = make_array<Slot>(allocator, most);
+    targets_ = allocator.allocate_array<uint8_t**>(most);
+    slot_of_ = make_array<uint32_t>(allocator, num_values);
+    accesses_ = make_array<Access>(allocator, num_uses + most);
+    RL_REQUIRE(slots_ && targets_ && slot_of_ && accesses_, MemoryAllocationFailed, "no memory to plan %zu values",
+               num_values);
+    for (size_t i = 0; i < num_values; ++i) slot_of_[i] = kNone;
+    return Error::Ok;
+  }
+
+  bool has_value(uint32_t value) const { return slot_of_[value] != kNone; }
+
+  // Adds a slot of `size` bytes, which is used from step `first` on. place() sets *target to its address.
+  void add_value(uint32_t value, size_t size, uint32_t first, uint8_t** target) {
+    slot_of_[value] = add(size, first, target);
+  }
+
+  // Records that a step accesses the slot of a value.
+  void access(uint32_t value, uint32_t step, bool writes) {
+    slots_[slot_of_[value]].last = step;
+    accesses_[num_accesses_++] = {step, slot_of_[value], writes};
+  }
+
+  // Adds a slot that only `step` uses.
+  void add_scratch(size_t size, uint32_t step, uint8_t** target) {
+    accesses_[num_accesses_++] = {step, add(size, step, target), true};
+  }
+
+  // Places and checks the slots, allocates the workspace and sets the addresses of all slots.
+  Error place(MemoryAllocator& allocator) const {
+    size_t total = 0;
+    RL_TRY(xnnpack::place(slots_, count_, allocator, &total));
+    RL_TRY(check_places({slots_, count_}, {accesses_, num_accesses_}, total, allocator));
+    uint8_t* workspace = static_cast<uint8_t*>(allocator.allocate(total + kReadMargin, 64));
+    RL_REQUIRE(workspace != nullptr, MemoryAllocationFailed, "no memory for a workspace of %zu bytes", total);
+    for (uint32_t i = 0; i < count_; ++i) *targets_[i] = workspace + slots_[i].offset;
+    return Error::Ok;
+  }
+
+ private:
+  uint32_t add(size_t size, uint32_t step, uint8_t** target) {
+    slots_[count_] = {size, step, step, 0};
+    targets_[count_] = target;
+    return count_++;
+  }
+
+  Slot* slots_ = nullptr;
+  uint8_t*** targets_ = nullptr;  // [slots], where place() stores the address
+  uint32_t* slot_of_ = nullptr;   // [values], kNone for a value without a slot
+  Access* accesses_ = nullptr;    // in the order of the steps
+  uint32_t count_ = 0;
+  size_t num_accesses_ = 0;
+};
+
 Result<Executor*> Executor::make(Graph* graph, const Options& options, size_t thread_count,
                                  MemoryAllocator& allocator) {
   void* memory = allocator.allocate(sizeof(Executor), alignof(Executor));
@@ -158,56 +218,43 @@ Error Executor::make_steps(const Options& options, size_t thread_count, MemoryAl
 }
 
 Error Executor::plan(MemoryAllocator& allocator) {
-  const uint32_t num_values = static_cast<uint32_t>(graph_->values.size());
-  const uint32_t num_steps = static_cast<uint32_t>(steps_.size());
-  const Span<const Use> uses = storage_.uses();
-  // One slot for each value (workspace or staging) and one for each step (scratch).
-  const uint32_t most = num_values + num_steps;
-  Slot* slots = make_array<Slot>(allocator, most);
-  uint8_t*** targets = allocator.allocate_array<uint8_t**>(most);
-  uint32_t* slot_of = make_array<uint32_t>(allocator, num_values);
-  Access* accesses = make_array<Access>(allocator, uses.size() + most);
+  const size_t num_values = graph_->values.size(), num_steps = steps_.size();
   scratch_ = make_array<uint8_t*>(allocator, num_steps);
   scratch_sizes_ = make_array<size_t>(allocator, num_steps);
-  RL_REQUIRE(slots && targets && slot_of && accesses && scratch_ && scratch_sizes_, MemoryAllocationFailed,
-             "no memory to plan %u values", num_values);
-  uint32_t count = 0;
-  size_t num_accesses = 0;
-  for (uint32_t i = 0; i < num_values; ++i) slot_of[i] = kNone;
-  // Inputs without readable bytes after their end are copied to staging memory before the first step.
-  for (const Use& use : uses) {
-    if (!graph_->values[use.root].is_input || !use.past_end || slot_of[use.root] != kNone) continue;
-    slot_of[use.root] = count;
-    accesses[num_accesses++] = {0, count, true};
-    targets[count] = &staging_[use.root];
-    slots[count++] = {operands_[use.root].nbytes() + kReadMargin, 0, 0, 0};
+  RL_REQUIRE(scratch_ && scratch_sizes_, MemoryAllocationFailed, "no memory to plan %zu steps", num_steps);
+  WorkspaceSlots slots;
+  RL_TRY(slots.allocate(num_values, num_steps, storage_.uses().size(), allocator));
+  add_staging(slots);
+  add_values_and_scratch(slots);
+  return slots.place(allocator);
+}
+
+// Adds staging memory for inputs that may have no readable bytes after their end. They are copied before the first
+// step.
+void Executor::add_staging(WorkspaceSlots& slots) {
+  for (const Use& use : storage_.uses()) {
+    if (!graph_->values[use.root].is_input || !use.past_end || slots.has_value(use.root)) continue;
+    slots.add_value(use.root, operands_[use.root].nbytes() + kReadMargin, 0, &staging_[use.root]);
+    slots.access(use.root, 0, true);
   }
-  for (uint32_t s = 0, at = 0; s < num_steps; ++s) {
-    for (; at < uses.size() && uses[at].step == s; ++at) {
+}
+
+void Executor::add_values_and_scratch(WorkspaceSlots& slots) {
+  const Span<const Use> uses = storage_.uses();
+  for (uint32_t step = 0, at = 0; step < steps_.size(); ++step) {
+    for (; at < uses.size() && uses[at].step == step; ++at) {
       const uint32_t root = uses[at].root;
-      if (slot_of[root] == kNone && !storage_.is_in_workspace(root)) continue;
-      if (slot_of[root] == kNone) {
-        slot_of[root] = count;
-        targets[count] = reinterpret_cast<uint8_t**>(&operands_[root].data);
+      if (!slots.has_value(root)) {
+        if (!storage_.is_in_workspace(root)) continue;
         capacities_[root] = operands_[root].nbytes();
-        slots[count++] = {capacities_[root] + kReadMargin, s, s, 0};
+        slots.add_value(root, capacities_[root] + kReadMargin, step,
+                        reinterpret_cast<uint8_t**>(&operands_[root].data));
       }
-      slots[slot_of[root]].last = s;
-      accesses[num_accesses++] = {s, slot_of[root], uses[at].writes};
+      slots.access(root, step, uses[at].writes);
     }
-    scratch_sizes_[s] = steps_[s]->scratch_bytes(operands_);
-    if (scratch_sizes_[s] == 0) continue;
-    accesses[num_accesses++] = {s, count, true};
-    targets[count] = &scratch_[s];
-    slots[count++] = {scratch_sizes_[s], s, s, 0};
+    scratch_sizes_[step] = steps_[step]->scratch_bytes(operands_);
+    if (scratch_sizes_[step] > 0) slots.add_scratch(scratch_sizes_[step], step, &scratch_[step]);
   }
-  size_t total = 0;
-  RL_TRY(place(slots, count, allocator, &total));
-  RL_TRY(check_places({slots, count}, {accesses, num_accesses}, total, allocator));
-  uint8_t* workspace = static_cast<uint8_t*>(allocator.allocate(total + kReadMargin, 64));
-  RL_REQUIRE(workspace != nullptr, MemoryAllocationFailed, "no memory for a workspace of %zu bytes", total);
-  for (uint32_t i = 0; i < count; ++i) *targets[i] = workspace + slots[i].offset;
-  return Error::Ok;
 }
 
 // Copies constants that end at the end of a page, if XNNPACK may read bytes after them.

@@ -27,7 +27,11 @@ class Executor {
   // Infers the shapes of all values. If the shapes of a node do not match, sets `failed` to this node.
   Error infer_shapes(Shape* shapes, DelegateOperator* failed) const;
   Error make_steps(const Options& options, size_t thread_count, MemoryAllocator& allocator);
+  class WorkspaceSlots;
+  // Plans and allocates the workspace: values, staging memory of inputs and scratch memory of steps.
   Error plan(MemoryAllocator& allocator);
+  void add_staging(WorkspaceSlots& slots);
+  void add_values_and_scratch(WorkspaceSlots& slots);
   Error copy_unpadded_constants(MemoryAllocator& allocator);
   void release_packed() const;
 

@@ -87,6 +87,13 @@ Error pool(const Node& node, const Shape& in, Shape* out) {
   return Error::Ok;
 }
 
+Error global_pool(const Node& node, const Shape& in, Shape* out) {
+  if (in.rank != 4) return mismatch(node, "the input of a pooling must have four dimensions");
+  const bool keeps_dims = (node.flags & kKeepDims) != 0;
+  *out = keeps_dims ? Shape{4, {in.dims[0], 1, 1, in.dims[3]}} : Shape{2, {in.dims[0], in.dims[3]}};
+  return Error::Ok;
+}
+
 Error fully_connected(const Node& node, const Shape* shapes, Shape* out) {
   const Shape& in = shapes[node.inputs[0]];
   const Shape& filter = shapes[node.inputs[1]];
@@ -120,6 +127,44 @@ Error reshape(const Node& node, const Shape& in, Shape* out) {
   if (inferred != kNone) out->dims[inferred] = in.numel() / product;
   if (out->numel() != in.numel())
     return mismatch(node, "the input and the new shape have different numbers of elements");
+  return Error::Ok;
+}
+
+Error transpose(const Node& node, const Shape& in, Shape* out) {
+  if (node.rank != in.rank) return mismatch(node, "the permutation and the input have different ranks");
+  out->rank = in.rank;
+  for (uint32_t i = 0; i < in.rank; ++i) out->dims[i] = in.dims[node.first[i]];
+  return Error::Ok;
+}
+
+Error slice(const Node& node, const Shape& in, Shape* out) {
+  if (node.rank != in.rank) return mismatch(node, "the rank of the input");
+  out->rank = in.rank;
+  for (uint32_t i = 0; i < in.rank; ++i) {
+    out->dims[i] = node.second[i] == 0 ? in.dims[i] - node.first[i] : node.second[i];
+    if (out->dims[i] > in.dims[i] - node.first[i]) return mismatch(node, "the slice extends beyond the input");
+  }
+  return Error::Ok;
+}
+
+Error pad(const Node& node, const Shape& in, Shape* out) {
+  if (node.rank != in.rank) return mismatch(node, "the rank of the input");
+  out->rank = in.rank;
+  for (uint32_t i = 0; i < in.rank; ++i) out->dims[i] = in.dims[i] + int64_t{node.first[i]} + node.second[i];
+  return Error::Ok;
+}
+
+Error resize(const Node& node, const Shape& in, Shape* out) {
+  if (in.rank != 4) return mismatch(node, "the input of a resize must have four dimensions");
+  *out = Shape{4, {in.dims[0], node.height, node.width, in.dims[3]}};
+  return Error::Ok;
+}
+
+Error prelu(const Graph& graph, const Node& node, const Shape* shapes, Shape* out) {
+  const Shape& in = shapes[node.inputs[0]];
+  if (in.rank == 0 || shapes[node.inputs[1]].numel() != in.last()) return mismatch(node, "the number of slopes");
+  if (graph.values[node.inputs[1]].constant == nullptr) return mismatch(node, "the slopes are not constant");
+  *out = in;
   return Error::Ok;
 }
 
@@ -192,10 +237,7 @@ Error infer(const Graph& graph, const Node& node, const Shape* shapes, Shape* ou
     case Kind::XNNMaxPooling2d:
       return pool(node, in, out);
     case Kind::XNNGlobalAvgPooling2d:
-      if (in.rank != 4) return mismatch(node, "the input of a pooling must have four dimensions");
-      *out =
-          (node.flags & kKeepDims) != 0 ? Shape{4, {in.dims[0], 1, 1, in.dims[3]}} : Shape{2, {in.dims[0], in.dims[3]}};
-      return Error::Ok;
+      return global_pool(node, in, out);
     case Kind::XNNFullyConnected:
       return fully_connected(node, shapes, out);
     case Kind::XNNBatchMatrixMultiply:
@@ -210,38 +252,18 @@ Error infer(const Graph& graph, const Node& node, const Shape* shapes, Shape* ou
     case Kind::XNNConcatenate5:
       return concatenate(node, shapes, out);
     case Kind::XNNStaticTranspose:
-      if (node.rank != in.rank) return mismatch(node, "the permutation and the input have different ranks");
-      out->rank = in.rank;
-      for (uint32_t i = 0; i < in.rank; ++i) out->dims[i] = in.dims[node.first[i]];
-      return Error::Ok;
+      return transpose(node, in, out);
     case Kind::XNNStaticSlice:
-      if (node.rank != in.rank) return mismatch(node, "the rank of the input");
-      out->rank = in.rank;
-      for (uint32_t i = 0; i < in.rank; ++i) {
-        out->dims[i] = node.second[i] == 0 ? in.dims[i] - node.first[i] : node.second[i];
-        if (out->dims[i] > in.dims[i] - node.first[i]) return mismatch(node, "the slice extends beyond the input");
-      }
-      return Error::Ok;
+      return slice(node, in, out);
     case Kind::XNNStaticConstantPad:
-      if (node.rank != in.rank) return mismatch(node, "the rank of the input");
-      out->rank = in.rank;
-      for (uint32_t i = 0; i < in.rank; ++i) {
-        out->dims[i] = in.dims[i] + int64_t{node.first[i]} + node.second[i];
-      }
-      return Error::Ok;
+      return pad(node, in, out);
     case Kind::XNNStaticResizeBilinear2D:
-      if (in.rank != 4) return mismatch(node, "the input of a resize must have four dimensions");
-      *out = Shape{4, {in.dims[0], node.height, node.width, in.dims[3]}};
-      return Error::Ok;
+      return resize(node, in, out);
     case Kind::XNNPReLU:
-      if (in.rank == 0 || shapes[node.inputs[1]].numel() != in.last()) return mismatch(node, "the number of slopes");
-      if (graph.values[node.inputs[1]].constant == nullptr) return mismatch(node, "the slopes are not constant");
-      *out = in;
-      return Error::Ok;
+      return prelu(graph, node, shapes, out);
     case Kind::XNNSoftmax:
       if (in.rank == 0) return mismatch(node, "the rank of the input");
-      *out = in;
-      return Error::Ok;
+      [[fallthrough]];
     default:
       *out = in;
       return Error::Ok;

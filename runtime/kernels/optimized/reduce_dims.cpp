@@ -60,6 +60,108 @@ bool sum_all(KernelRuntimeContext& context, const microkernels::F32Microkernels&
   return true;
 }
 
+// Returns whether the dtypes of the input and of the output are supported.
+bool supports(Reduction reduction, ScalarType in, ScalarType out, const ReductionShape& f) {
+  if (in == ScalarType::Float) return out == ScalarType::Float;
+  const bool sums = reduction <= Reduction::Mean;
+  if (dtypes::kHalf.contains(in)) return out == in && !(sums && f.inner > 1 && f.reduced > kMaxHalfRows);
+  IntegerRange range;
+  return (in == ScalarType::Bool || integer_type_of(in, &range)) && out == (sums ? ScalarType::Long : in) &&
+         reduction != Reduction::Mean;
+}
+
+void reduce_short_rows(KernelRuntimeContext& context, const microkernels::F32Microkernels& kernels, Reduction reduction,
+                       const float* x, const ReductionShape& f, float* y) {
+  const auto size = static_cast<float>(f.reduced);
+  for_transposed_rows(context, x, f.outer, f.reduced, [&](const float* block, int64_t rows, int64_t first) {
+    const Reduction columns = reduction == Reduction::Mean ? Reduction::Sum : reduction;
+    reduce_columns(kernels, columns, block, f.reduced, kTransposedRows, rows, y + first);
+    if (reduction == Reduction::Mean) {
+      kernels.binary(microkernels::BinaryOp::Div, y + first, 1, &size, 0, y + first, rows, 0);
+    }
+  });
+}
+
+void reduce_inner(KernelRuntimeContext& context, const microkernels::F32Microkernels& kernels, Reduction reduction,
+                  const float* x, const ReductionShape& f, float* y) {
+  context.parallel_for(0, f.outer, std::max<int64_t>(1, kGrain / f.reduced), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) y[i] = reduce_row(kernels, reduction, x + i * f.reduced, f.reduced);
+  });
+}
+
+void reduce_middle(KernelRuntimeContext& context, const microkernels::F32Microkernels& kernels, Reduction reduction,
+                   const float* x, const ReductionShape& f, float* y) {
+  const int64_t chunks = (f.inner + kChunk - 1) / kChunk;
+  const int64_t work = f.reduced * std::min(kChunk, f.inner);
+  context.parallel_for(0, f.outer * chunks, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t column = i % chunks * kChunk;
+      const int64_t outer = i / chunks;
+      reduce_columns(kernels, reduction, x + outer * f.reduced * f.inner + column, f.reduced, f.inner,
+                     std::min(kChunk, f.inner - column), y + outer * f.inner + column);
+    }
+  });
+}
+
+void reduce_floats(KernelRuntimeContext& context, Reduction reduction, const float* x, const ReductionShape& f,
+                   float* y) {
+  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
+  if (f.outer == 1 && f.inner == 1 && f.reduced >= 2 * kTerm && reduction <= Reduction::Mean) {
+    double sum;
+    if (!sum_all(context, kernels, x, f.reduced, &sum)) return;
+    *y = static_cast<float>(reduction == Reduction::Mean ? sum / static_cast<double>(f.reduced) : sum);
+  } else if (f.inner == 1 && f.reduced <= kShortRow && f.outer >= kTransposedRows) {
+    reduce_short_rows(context, kernels, reduction, x, f, y);
+  } else if (f.inner == 1) {
+    reduce_inner(context, kernels, reduction, x, f, y);
+  } else {
+    reduce_middle(context, kernels, reduction, x, f, y);
+  }
+}
+
+// The numbers of elements of a row-major tensor [outer, kept, inner] whose first and last dimensions are reduced.
+struct OuterAndInner {
+  int64_t outer = 1, kept = 1, inner = 1;
+
+  // Returns false if the dims of the mask are not the first and the last ones.
+  bool set(const Tensor& tensor, DimMask mask) {
+    int64_t* const sizes[3] = {&outer, &kept, &inner};
+    int group = 0;
+    for (int64_t d = 0; d < tensor.dim(); ++d) {
+      if (tensor.size(d) == 1) continue;
+      const int wanted = (mask >> d & 1) == 0 ? 1 : group == 0 ? 0 : 2;
+      if (wanted < group) return false;
+      group = wanted;
+      *sizes[group] *= tensor.size(d);
+    }
+    return true;
+  }
+};
+
+// Both reduce f.outer rows of f.inner elements, which are f.kept * f.inner elements apart, to one number.
+
+float sum_of_rows(const microkernels::F32Microkernels& kernels, Reduction reduction, const float* x,
+                  const OuterAndInner& f) {
+  double sum = 0;
+  for (int64_t i = 0; i < f.outer; ++i) sum += kernels.sum(x + i * f.kept * f.inner, f.inner);
+  return static_cast<float>(reduction == Reduction::Mean ? sum / static_cast<double>(f.outer * f.inner) : sum);
+}
+
+float extreme_of_rows(const microkernels::F32Microkernels& kernels, Reduction reduction, const float* x,
+                      const OuterAndInner& f) {
+  float values[kChunk];
+  float result = 0;
+  for (int64_t first = 0; first < f.outer; first += kChunk - 1) {
+    const int64_t rows = std::min(kChunk - 1, f.outer - first);
+    values[rows] = result;  // of the chunks before
+    for (int64_t i = 0; i < rows; ++i) {
+      values[i] = reduce_row(kernels, reduction, x + (first + i) * f.kept * f.inner, f.inner);
+    }
+    result = kernels.extreme(reduction == Reduction::Largest, values, first == 0 ? rows : rows + 1);
+  }
+  return result;
+}
+
 }  // namespace
 
 bool float_reduction_shape(const Tensor& tensor, DimMask mask, ReductionShape* result) {
@@ -88,41 +190,18 @@ bool reduce_outer_and_inner_dims(KernelRuntimeContext& context, Reduction reduct
                                  bool keepdim, const Tensor& out) {
   constexpr int64_t kMinRow = 16;
   if (!all_float(in, out) || !is_row_major(in) || in.numel() == 0) return false;
-  int64_t sizes[3] = {1, 1, 1};  // reduced, kept, reduced
-  int group = 0;
-  for (int64_t d = 0; d < in.dim(); ++d) {
-    if (in.size(d) == 1) continue;
-    const int wanted = (mask >> d & 1) == 0 ? 1 : group == 0 ? 0 : 2;
-    if (wanted < group) return false;
-    group = wanted;
-    sizes[group] *= in.size(d);
-  }
-  const int64_t outer = sizes[0], kept = sizes[1], n = sizes[2];
-  if (outer == 1 || n < kMinRow) return false;
+  OuterAndInner f;
+  if (!f.set(in, mask) || f.outer == 1 || f.inner < kMinRow) return false;
   if (!resize_out(context, out, reduced_shape(in, mask, keepdim).span())) return true;
   if (!is_row_major(out)) return false;
   const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
   const float* const x = in.const_data_ptr<float>();
   float* const y = out.mutable_data_ptr<float>();
-  const int64_t grain = std::max<int64_t>(1, kGrain / (outer * n));
-  context.parallel_for(0, kept, grain, [&](int64_t begin, int64_t end) {
+  const int64_t grain = std::max<int64_t>(1, kGrain / (f.outer * f.inner));
+  context.parallel_for(0, f.kept, grain, [&](int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; ++k) {
-      if (reduction > Reduction::Mean) {
-        float values[kChunk];
-        float result = 0;
-        for (int64_t first = 0; first < outer; first += kChunk - 1) {
-          const int64_t rows = std::min(kChunk - 1, outer - first);
-          values[rows] = result;
-          for (int64_t i = 0; i < rows; ++i)
-            values[i] = reduce_row(kernels, reduction, x + ((first + i) * kept + k) * n, n);
-          result = kernels.extreme(reduction == Reduction::Largest, values, first == 0 ? rows : rows + 1);
-        }
-        y[k] = result;
-        continue;
-      }
-      double sum = 0;
-      for (int64_t i = 0; i < outer; ++i) sum += kernels.sum(x + (i * kept + k) * n, n);
-      y[k] = static_cast<float>(reduction == Reduction::Mean ? sum / static_cast<double>(outer * n) : sum);
+      y[k] = reduction > Reduction::Mean ? extreme_of_rows(kernels, reduction, x + k * f.inner, f)
+                                         : sum_of_rows(kernels, reduction, x + k * f.inner, f);
     }
   });
   return true;
@@ -132,53 +211,15 @@ bool reduce_dims(KernelRuntimeContext& context, Reduction reduction, const Tenso
                  const Tensor& out) {
   ReductionShape f;
   if (!reduction_shape(in, mask, &f)) return reduce_outer_and_inner_dims(context, reduction, in, mask, keepdim, out);
-  if (!is_float(in)) {
-    const bool sums = reduction <= Reduction::Mean, half = dtypes::kHalf.contains(in.scalar_type());
-    const ScalarType result = half || !sums ? in.scalar_type() : ScalarType::Long;
-    IntegerRange range;
-    const bool is_bool = in.scalar_type() == ScalarType::Bool;
-    if (out.scalar_type() != result || (!half && !is_bool && !integer_type_of(in.scalar_type(), &range))) return false;
-    if (half ? sums && f.inner > 1 && f.reduced > kMaxHalfRows : reduction == Reduction::Mean) return false;
-    if (!resize_out(context, out, reduced_shape(in, mask, keepdim).span())) return true;
-    if (!is_row_major(out)) return false;
-    return half ? reduce_f16(context, reduction, in, f, out) : reduce_integers(context, reduction, in, f, out);
-  }
-  if (!is_float(out)) return false;
+  if (!supports(reduction, in.scalar_type(), out.scalar_type(), f)) return false;
   if (!resize_out(context, out, reduced_shape(in, mask, keepdim).span())) return true;
   if (!is_row_major(out)) return false;
-  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
-  const float* x = in.const_data_ptr<float>();
-  float* y = out.mutable_data_ptr<float>();
-  if (f.outer == 1 && f.inner == 1 && f.reduced >= 2 * kTerm && reduction <= Reduction::Mean) {
-    double sum;
-    if (!sum_all(context, kernels, x, f.reduced, &sum)) return true;
-    *y = static_cast<float>(reduction == Reduction::Mean ? sum / static_cast<double>(f.reduced) : sum);
-  } else if (f.inner == 1 && f.reduced <= kShortRow && f.outer >= kTransposedRows) {
-    const auto size = static_cast<float>(f.reduced);
-    for_transposed_rows(context, x, f.outer, f.reduced, [&](const float* block, int64_t rows, int64_t first) {
-      const Reduction columns = reduction == Reduction::Mean ? Reduction::Sum : reduction;
-      reduce_columns(kernels, columns, block, f.reduced, kTransposedRows, rows, y + first);
-      if (reduction == Reduction::Mean) {
-        kernels.binary(microkernels::BinaryOp::Div, y + first, 1, &size, 0, y + first, rows, 0);
-      }
-    });
-  } else if (f.inner == 1) {
-    context.parallel_for(0, f.outer, std::max<int64_t>(1, kGrain / f.reduced), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) y[i] = reduce_row(kernels, reduction, x + i * f.reduced, f.reduced);
-    });
-  } else {
-    const int64_t chunks = (f.inner + kChunk - 1) / kChunk;
-    const int64_t work = f.reduced * std::min(kChunk, f.inner);
-    context.parallel_for(0, f.outer * chunks, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t column = i % chunks * kChunk;
-        const int64_t outer = i / chunks;
-        reduce_columns(kernels, reduction, x + outer * f.reduced * f.inner + column, f.reduced, f.inner,
-                       std::min(kChunk, f.inner - column), y + outer * f.inner + column);
-      }
-    });
+  if (is_float(in)) {
+    reduce_floats(context, reduction, in.const_data_ptr<float>(), f, out.mutable_data_ptr<float>());
+    return true;
   }
-  return true;
+  return dtypes::kHalf.contains(in.scalar_type()) ? reduce_f16(context, reduction, in, f, out)
+                                                  : reduce_integers(context, reduction, in, f, out);
 }
 
 }  // namespace rushlight::optimized

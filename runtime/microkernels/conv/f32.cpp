@@ -28,56 +28,77 @@ constexpr int64_t kMinLine = 3;
 }  // namespace
 
 Error PackedConvolution::prepare(const Sources& sources, const Image& out, const Image* residual) {
-  const Image& in = sources.images[0];
-  RL_REQUIRE(in.sizes[0] == out.sizes[0] && sources.channels() == groups * channels && out.sizes[3] == groups * outputs,
+  RL_REQUIRE(sources.images[0].sizes[0] == out.sizes[0] && sources.channels() == groups * channels &&
+                 out.sizes[3] == groups * outputs,
              InvalidProgram, "the shapes of the operands of a convolution or GEMM do not match its weights");
+  in_ = sources;
+  RL_TRY(set_output(out));
+  RL_TRY(set_residual(residual));
+  RL_TRY(choose_lhs());
+  RL_TRY(check_prologue());
+  block_ = rows_of_block();
+  return Error::Ok;
+}
+
+Error PackedConvolution::set_output(const Image& out) {
   RL_REQUIRE(out.has_channels_last(), InvalidProgram, "the output of a convolution or GEMM is not channels-last");
+  out_ = out;
+  rows_ = out.sizes[0] * out.sizes[1] * out.sizes[2];
   // If the distance between lines of the output is not constant, a block of rows is never longer than a line.
   is_apart_ = !out.has_pixel_step(&out_step_);
   if (is_apart_) out_step_ = out.strides[2];
-  in_ = sources;
-  out_ = out;
+  return Error::Ok;
+}
+
+Error PackedConvolution::set_residual(const Image* residual) {
   has_residual_ = residual != nullptr;
-  if (residual) {
-    residual_ = *residual;
-    RL_REQUIRE(!is_apart_ && residual_.has_pixel_step(&residual_step_) && residual_.has_channels_last(), InvalidProgram,
-               "a convolution or GEMM with a residual needs channels-last pixels at constant distances");
-    RL_REQUIRE(std::equal(out.sizes, out.sizes + 4, residual_.sizes), InvalidProgram,
-               "the residual of a convolution or GEMM does not have the shape of the output");
-  }
-  rows_ = out.sizes[0] * out.sizes[1] * out.sizes[2];
-  is_plain_ = taps() == 1 && window.stride_h == 1 && window.stride_w == 1 && window.pad_h == 0 && window.pad_w == 0 &&
-              in.sizes[1] == out.sizes[1] && in.sizes[2] == out.sizes[2] && in.has_pixel_step(&in_step_);
+  if (!residual) return Error::Ok;
+  residual_ = *residual;
+  RL_REQUIRE(!is_apart_ && residual_.has_pixel_step(&residual_step_) && residual_.has_channels_last(), InvalidProgram,
+             "a convolution or GEMM with a residual needs channels-last pixels at constant distances");
+  RL_REQUIRE(std::equal(out_.sizes, out_.sizes + 4, residual_.sizes), InvalidProgram,
+             "the residual of a convolution or GEMM does not have the shape of the output");
+  return Error::Ok;
+}
+
+Error PackedConvolution::choose_lhs() {
+  const Image& in = in_.images[0];
+  is_plain_ = in_.count == 1 && has_pixel_window() && std::equal(in.sizes + 1, in.sizes + 3, out_.sizes + 1) &&
+              in.has_pixel_step(&in_step_);
   gathers_ = (in.strides[3] != 1 && channels > 1) || (taps() > 1 && channels < kFewChannels && groups == 1);
   has_lines_ = gathers_ && !is_apart_ && groups == 1 && (in.strides[2] == 1 || in.sizes[2] == 1) &&
-               out.sizes[2] >= kMinLine * kernels->gemm_rows;
+               out_.sizes[2] >= kMinLine * kernels->gemm_rows;
   RL_REQUIRE(!gathers_ || groups == 1, InvalidProgram,
              "the input channels of a grouped convolution are not contiguous");
   piece_ = channels;
-  if (sources.count > 1) {
-    RL_REQUIRE(groups == 1 && !gathers_ && sources.has_channels_last(), InvalidProgram,
-               "a convolution does not support this layout of several inputs");
-    for (int i = 0; i < sources.count; ++i) piece_ = std::gcd(piece_, sources.images[i].sizes[3]);
-    is_plain_ = false;
-  }
-  if (prologue.applies) {
-    const bool is_product = taps() == 1 && window.stride_h == 1 && window.stride_w == 1 && window.pad_h == 0 &&
-                            window.pad_w == 0 && std::equal(in.sizes, in.sizes + 3, out.sizes);
-    RL_REQUIRE(is_product && groups == 1 && sources.count == 1 && !gathers_, InvalidProgram,
-               "only a 1 x 1 convolution can have a prologue");
-  }
+  if (in_.count == 1) return Error::Ok;
+  RL_REQUIRE(groups == 1 && !gathers_ && in_.has_channels_last(), InvalidProgram,
+             "a convolution does not support this layout of several inputs");
+  for (int i = 0; i < in_.count; ++i) piece_ = std::gcd(piece_, in_.images[i].sizes[3]);
+  return Error::Ok;
+}
+
+Error PackedConvolution::check_prologue() const {
+  if (!prologue.applies) return Error::Ok;
+  const Image& in = in_.images[0];
+  RL_REQUIRE(has_pixel_window() && std::equal(in.sizes, in.sizes + 3, out_.sizes) && groups == 1 && in_.count == 1 &&
+                 !gathers_,
+             InvalidProgram, "only a 1 x 1 convolution can have a prologue");
+  return Error::Ok;
+}
+
+int64_t PackedConvolution::rows_of_block() const {
   // The number of input pixels for each output pixel. Several taps may read the same pixel, and strides skip pixels.
   const int64_t pixels = std::min(window.stride_h, window.kernel_h) * std::min(window.stride_w, window.kernel_w);
   const int64_t part = gathers_ ? depth_of_part(1, depth()) : depth_of_part(taps() * pieces(), piece_);
   const int64_t row_floats = gathers_ || taps() == 1 ? part : std::min(part, channels * pixels);
   // 16-bit weights need half of the cache. They are converted to float32 once for each block.
   const int64_t bytes = block_bytes(*kernels) * (weights.f16 ? 2 : 1);
-  block_ = std::max<int64_t>(1, bytes / (std::max<int64_t>(1, row_floats) * 4));
+  int64_t rows = std::max<int64_t>(1, bytes / (std::max<int64_t>(1, row_floats) * 4));
   if (prologue.applies) {
-    block_ = std::min(block_, std::max<int64_t>(1, prologue_bytes(*kernels) / (std::max<int64_t>(1, depth()) * 4)));
+    rows = std::min(rows, std::max<int64_t>(1, prologue_bytes(*kernels) / (std::max<int64_t>(1, depth()) * 4)));
   }
-  block_ = std::min(kMaxRows, round_up(block_, kernels->gemm_rows));
-  return Error::Ok;
+  return std::min(kMaxRows, round_up(rows, kernels->gemm_rows));
 }
 
 const Bf16PairMicrokernels* PackedConvolution::pairs() const {

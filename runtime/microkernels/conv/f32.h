@@ -52,6 +52,10 @@ class PackedConvolution {
  private:
   int64_t taps() const { return window.kernel_h * window.kernel_w; }
   int64_t depth() const { return taps() * channels; }
+  // Returns whether each output pixel reads one pixel of the input, at the same place.
+  bool has_pixel_window() const {
+    return taps() == 1 && window.stride_h == 1 && window.stride_w == 1 && window.pad_h == 0 && window.pad_w == 0;
+  }
   // The number of pieces that the channels of a pixel consist of. A piece is contiguous in one source.
   int64_t pieces() const { return channels / piece_; }
   Packing packing() const { return packing_of(*kernels); }
@@ -79,6 +83,13 @@ class PackedConvolution {
   int64_t line_floats() const {
     return round_up((out_.sizes[2] - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1, 16);
   }
+
+  // The steps of prepare(), in this order. Each may use the members that the steps before have set.
+  Error set_output(const Image& out);
+  Error set_residual(const Image* residual);
+  Error choose_lhs();  // sets how the LHS is read, and the pieces of a pixel
+  Error check_prologue() const;
+  int64_t rows_of_block() const;  // the rows whose input stays in the cache
 
   // Returns a pointer to row m of the output.
   float* pixel(int64_t m) const;
