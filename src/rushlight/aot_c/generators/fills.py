@@ -12,6 +12,8 @@ Example: `arange` from 0 to 6 in steps of 2, to float32[3].
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 from rushlight.aot_c.code import terms
 from rushlight.aot_c.dtypes import BOOL, DOUBLE, LONG
 from rushlight.aot_c.generators.copies import (
@@ -21,7 +23,7 @@ from rushlight.aot_c.generators.copies import (
 )
 from rushlight.aot_c.generators.shapes import require_same
 from rushlight.aot_c.kernel import Generator, Kernel
-from rushlight.aot_c.loops import Nest, plus
+from rushlight.aot_c.loops import plus
 from rushlight.aot_c.values import Number, TensorValue
 
 # ---- Padding and filling ----
@@ -80,50 +82,45 @@ def _padded(reflects: bool, dims: int) -> Generator:
             "the number of padding widths does not match the rank",
         )
         lead = source.rank - dims
-        shape = list(source.sizes)
-        for d in range(dims):
-            before, after = pad[2 * (dims - 1 - d)], pad[2 * (dims - 1 - d) + 1]
-            size = source.sizes[lead + d]
+        widths = [(0, 0)] * lead + [(pad[i], pad[i + 1]) for i in range(2 * dims - 2, -1, -2)]
+        for size, width in zip(source.sizes[lead:], widths[lead:], strict=True):
             k.require(
-                not reflects or max(before, after) < size,
-                "a padding width is not less than the size of the dim",
+                not reflects or max(width) < size, "a padding width is not less than the size of the dim"
             )
-            shape[lead + d] += before + after
-        k.require_shape(out, shape)
+        k.require_shape(out, [size + sum(width) for size, width in zip(source.sizes, widths, strict=True)])
         if out.numel == 0:
             return
-        a, b = k.read(source, "in"), k.write(out)
-        nest = Nest(1)
-        for d, size in enumerate(out.sizes):
-            nest.push(size, out.strides[d])
-        names = "ijklmn"
+        name, target = k.read(source, "in"), k.write(out)
+        indices = "ijklmn"[: out.rank]
         # Loops are not merged, because the source position of each dim is computed separately.
-        from contextlib import ExitStack
-
         with ExitStack() as stack:
-            parts: list[tuple[str, int] | str] = []
-            for d, size in enumerate(out.sizes):
-                stack.enter_context(
-                    k.code.block(f"for (ptrdiff_t {names[d]} = 0; {names[d]} < {size}; ++{names[d]})")
-                )
-                if d < lead:
-                    parts.append((names[d], source.strides[d]))
-                    continue
-                before, own = pad[2 * (dims - 1 - (d - lead))], source.sizes[d]
-                p = f"p{names[d]}"
-                at = f"{names[d]} - {before}" if before >= 0 else f"{names[d]} + {-before}"
-                k.code.add(f"ptrdiff_t {p} = {at};")
-                if reflects:
-                    k.code.add(f"if ({p} < 0) {p} = -{p};")
-                    k.code.add(f"if ({p} >= {own}) {p} = {2 * own - 2} - {p};")
-                else:
-                    k.code.add(f"if ({p} < 0) {p} = 0;")
-                    k.code.add(f"if ({p} >= {own}) {p} = {own - 1};")
-                parts.append((p, source.strides[d]))
-            to = terms(*((names[d], out.strides[d]) for d in range(out.rank)))
-            k.code.add(f"{b}[{to}] = {a}[{terms(*parts)}];")
+            places: list[tuple[str, int] | str] = []
+            for d, (index, size) in enumerate(zip(indices, out.sizes, strict=True)):
+                stack.enter_context(k.code.block(f"for (ptrdiff_t {index} = 0; {index} < {size}; ++{index})"))
+                if d >= lead:
+                    _declare_padded_position(k, index, widths[d][0], source.sizes[d], reflects)
+                places.append((index if d < lead else f"p{index}", source.strides[d]))
+            to = terms(*zip(indices, out.strides, strict=True))
+            k.code.add(f"{target}[{to}] = {name}[{terms(*places)}];")
 
     return generate
+
+
+def _declare_padded_position(k: Kernel, index: str, before: int, size: int, reflects: bool) -> None:
+    """Declares the position in a dim of the input for the position `index` of the result.
+
+    Args:
+        k: the kernel.
+        index: the C variable of the position in the result; the new variable has the prefix `p`.
+        before: the padding in front of the dim.
+        size: the size of the dim in the input.
+        reflects: whether positions in the padding are reflected.
+    """
+    position = f"p{index}"
+    k.code.add(f"ptrdiff_t {position} = {index} {'-' if before >= 0 else '+'} {abs(before)};")
+    first, last = (f"-{position}", f"{2 * size - 2} - {position}") if reflects else ("0", f"{size - 1}")
+    k.code.add(f"if ({position} < 0) {position} = {first};")
+    k.code.add(f"if ({position} >= {size}) {position} = {last};")
 
 
 def _triangle(lower: bool) -> Generator:

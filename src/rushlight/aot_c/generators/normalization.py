@@ -42,67 +42,83 @@ from rushlight.aot_c.values import TensorValue
 # ---- Softmax ----
 
 
-def _softmax(logarithm: bool) -> Generator:
-    def generate(k: Kernel) -> None:
-        source, out = k.tensor(0), k.tensor(3)
-        compute = compute_type(source.dtype)
-        k.require(compute != LONG, "softmax of integers is not supported")
+_BLOCK = 1024  # the elements of a row that the runtime adds to one partial sum
+
+
+class _Softmax:
+    """Writes the softmax, or its logarithm, of each row of a tensor."""
+
+    def __init__(self, k: Kernel, source: TensorValue, out: TensorValue, logarithm: bool) -> None:
+        self.k, self.source, self.out, self.logarithm = k, source, out, logarithm
+        self.compute = compute_type(source.dtype)
+        k.require(self.compute != LONG, "softmax of integers is not supported")
         k.require_shape(out, source.sizes)
-        rows, length, (step_in, step_out) = rows_of([source, out], k.integer(1))
-        if rows.numel * length == 0:
+        # A result of the compute type stores the exponentials between the two passes over a row.
+        self.holds = not logarithm and out.dtype == self.compute
+
+    def write(self, dim: int) -> None:
+        """Writes the loops over the rows along `dim` and over their elements."""
+        k, code = self.k, self.k.code
+        rows, self.length, self.steps = rows_of([self.source, self.out], dim)
+        if rows.numel * self.length == 0:
             return
-        name, target = k.read(source, "in"), k.write(out)
+        self.names = k.read(self.source, "in"), k.write(self.out)
         k.in_place = True
-        c, code = c_compute(compute), k.code
         k.headers.add("math.h")
-        limit = 1024
-
-        def at(base: str, index: str) -> str:
-            return k.load(f"{name}[{plus(base, terms((index, step_in)))}]", source.dtype, compute)
-
-        with rows.emit(code) as (row, to):
-
-            def power(index: str) -> str:
-                return k.math("exp", compute, f"{at(row, index)} - most")
-
-            # A result of the compute type stores the exponentials between the two passes.
-            holds = not logarithm and out.dtype == compute
-
-            def term(index: str) -> str:
-                place = f"{target}[{plus(to, terms((index, step_out)))}]"
-                return f"(double)({place} = {power(index)})" if holds else f"(double){power(index)}"
-
-            code.add(f"{c} most = {'-INFINITY' if compute == FLOAT else '-(double)INFINITY'};")
+        c = c_compute(self.compute)
+        with rows.emit(code) as self.starts:
+            code.add(f"{c} most = {'-INFINITY' if self.compute == FLOAT else '-(double)INFINITY'};")
             code.add("double sum = 0;")
-            with code.block(f"for (ptrdiff_t e = 0; e < {length}; ++e)"):
-                code.add(f"const {c} x = {at(row, 'e')};")
+            with code.block(f"for (ptrdiff_t e = 0; e < {self.length}; ++e)"):
+                code.add(f"const {c} x = {self.element('e')};")
                 code.add("most = x > most ? x : most;")
-            if length <= limit:
-                with code.block(""):
-                    add_up(code, "sum", length, term, "double")
-            else:
-                with code.block(f"for (ptrdiff_t first = 0; first < {length}; first += {limit})"):
-                    code.add(
-                        f"const ptrdiff_t count = {length} - first < {limit} ? {length} - first : {limit};"
-                    )
-                    add_up(code, "sum", "count", lambda i: term(f"first + {i}"), "double")
-            if logarithm:
+            self.add_exponentials()
+            if self.logarithm:
                 code.add(f"const {c} shift = ({c})log(sum);")
             else:
                 code.add(f"const {c} scale = ({c})(1 / sum);")
-            with code.block(f"for (ptrdiff_t e = 0; e < {length}; ++e)"):
-                if logarithm:
-                    value = f"{at(row, 'e')} - most - shift"
-                elif holds:
-                    value = f"{target}[{plus(to, terms(('e', step_out)))}] * scale"
-                else:
-                    value = f"{power('e')} * scale"
-                code.add(f"const {c} r = {value};")
-                code.add(
-                    f"{target}[{plus(to, terms(('e', step_out)))}] = {k.store('r', compute, out.dtype)};"
-                )
+            with code.block(f"for (ptrdiff_t e = 0; e < {self.length}; ++e)"):
+                code.add(f"const {c} r = {self.result('e')};")
+                code.add(f"{self.place('e')} = {k.store('r', self.compute, self.out.dtype)};")
 
-    return generate
+    def add_exponentials(self) -> None:
+        """Writes the addition of all exponentials of a row to `sum`, in blocks."""
+        code, length = self.k.code, self.length
+        if length <= _BLOCK:
+            with code.block(""):
+                add_up(code, "sum", length, self.term, "double")
+            return
+        with code.block(f"for (ptrdiff_t first = 0; first < {length}; first += {_BLOCK})"):
+            code.add(f"const ptrdiff_t count = {length} - first < {_BLOCK} ? {length} - first : {_BLOCK};")
+            add_up(code, "sum", "count", lambda i: self.term(f"first + {i}"), "double")
+
+    def element(self, index: str) -> str:
+        """Returns an element of the row."""
+        place = f"{self.names[0]}[{plus(self.starts[0], terms((index, self.steps[0])))}]"
+        return self.k.load(place, self.source.dtype, self.compute)
+
+    def place(self, index: str) -> str:
+        """Returns the place of a result of the row."""
+        return f"{self.names[1]}[{plus(self.starts[1], terms((index, self.steps[1])))}]"
+
+    def exponential(self, index: str) -> str:
+        """Returns the exponential of an element minus the maximum."""
+        return self.k.math("exp", self.compute, f"{self.element(index)} - most")
+
+    def term(self, index: str) -> str:
+        """Returns a term of `sum`; the expression may store it, too."""
+        power = self.exponential(index)
+        return f"(double)({self.place(index)} = {power})" if self.holds else f"(double){power}"
+
+    def result(self, index: str) -> str:
+        """Returns a result in the compute type."""
+        if self.logarithm:
+            return f"{self.element(index)} - most - shift"
+        return f"{self.place(index) if self.holds else self.exponential(index)} * scale"
+
+
+def _softmax(logarithm: bool) -> Generator:
+    return lambda k: _Softmax(k, k.tensor(0), k.tensor(3), logarithm).write(k.integer(1))
 
 
 # ---- Layer, group and batch normalization ----

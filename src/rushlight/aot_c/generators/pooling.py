@@ -33,6 +33,7 @@ Example: `avg_pool2d` of float32[1, 1, 4, 4] with windows of 2 x 2.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 
@@ -262,6 +263,7 @@ def _declare_dilated_box(k: Kernel, planes: Planes, window: Window) -> None:
 def _maximum(
     k: Kernel, source: TensorValue, out: TensorValue, indices: TensorValue, dims: int, window: Window | None
 ) -> None:
+    """Writes maximum pooling, or adaptive maximum pooling if there is no `window`."""
     k.require(
         source.dtype == out.dtype and source.dtype != BOOL,
         f"a result of {name_of(out.dtype)} from {name_of(source.dtype)} is not supported",
@@ -269,51 +271,32 @@ def _maximum(
     k.require(indices.dtype == LONG, "the dtype of the indices is not int64")
     if out.numel == 0:
         return
-    code = k.code
+    code, compute = k.code, compute_type(source.dtype)
     name, target = k.read(source, "in"), k.write(out)
     wants_indices = k.is_used(indices)
     if wants_indices:
         k.write(indices, "indices")
     planes = Planes(k, source, out, dims)
-    is_float = source.dtype in FLOATING
-    compute = compute_type(source.dtype)
-    c = c_compute(compute) if is_float else "int32_t" if size_of(source.dtype) < 4 else "int64_t"
-    size = planes.image.size
-
-    def where(prefix: str, suffix: str) -> str:
-        parts = []
-        for axis in range(3 - dims, 3):
-            step = 1
-            for inner in range(axis + 1, 3):
-                step *= size[inner]
-            parts.append((f"{prefix}{_AXES[axis]}{suffix}", step))
-        return terms(*parts)
-
     with ExitStack() as stack:
         planes.open(stack)
         if window is None:
             declare_adaptive_box(k, planes, out.sizes[out.rank - dims :])
-            step = [1, 1, 1]
         else:
-            step = window.dilation
             _declare_dilated_box(k, planes, window)
-        if is_float:
-            k.headers.add("math.h")
-            code.add(f"{c} best = -({c})INFINITY;")
-        else:
-            least = "0" if source.dtype == ScalarType.BYTE else f"INT{8 * size_of(source.dtype)}_MIN"
-            code.add(f"{c} best = {least};")
+        c = _declare_best(k, source.dtype)
         if wants_indices:
-            code.add(f"int64_t where = {where('', '_first')};")
+            code.add(f"int64_t where = {_index_in_plane(planes, '{}_first')};")
         with ExitStack() as inner:
-            _box_loops(k, planes, inner, step)
-            element = f"{name}[{planes.source()}]"
-            code.add(f"const {c} value = {k.load(element, source.dtype, compute) if is_float else element};")
-            better = "value > best || value != value" if is_float else "value > best"
+            _box_loops(k, planes, inner, (1, 1, 1) if window is None else window.dilation)
+            element, better = f"{name}[{planes.source()}]", "value > best"
+            if source.dtype in FLOATING:
+                element = k.load(element, source.dtype, compute)
+                better = "value > best || value != value"
+            code.add(f"const {c} value = {element};")
             if wants_indices:
                 inner.enter_context(code.block(f"if ({better})"))
                 code.add("best = value;")
-                code.add(f"where = {where('p', '')};")
+                code.add(f"where = {_index_in_plane(planes, 'p{}')};")
             else:
                 code.add(f"if ({better}) best = value;")
         stored = "best" if size_of(out.dtype) >= 4 else f"({C_TYPES[out.dtype]})best"
@@ -324,6 +307,31 @@ def _maximum(
             image = Image.of(indices, dims)
             place = planes.target(image.batch_stride, image.channel_stride, image.stride)
             code.add(f"indices[{place}] = where;")
+
+
+def _declare_best(k: Kernel, dtype: ScalarType) -> str:
+    """Declares `best` with the least value of a dtype, and returns its C type."""
+    if dtype in FLOATING:
+        c = c_compute(compute_type(dtype))
+        k.headers.add("math.h")
+        k.code.add(f"{c} best = -({c})INFINITY;")
+        return c
+    c = "int32_t" if size_of(dtype) < 4 else "int64_t"
+    least = "0" if dtype == ScalarType.BYTE else f"INT{8 * size_of(dtype)}_MIN"
+    k.code.add(f"{c} best = {least};")
+    return c
+
+
+def _index_in_plane(planes: Planes, names: str) -> str:
+    """Returns the index of an element in its row-major plane.
+
+    Args:
+        planes: the loops.
+        names: the names of the position, in which `{}` stands for the axis.
+    """
+    size = planes.image.size
+    axes = range(3 - planes.dims, 3)
+    return terms(*((names.format(_AXES[axis]), math.prod(size[axis + 1 :])) for axis in axes))
 
 
 def _max_pool(dims: int) -> Generator:

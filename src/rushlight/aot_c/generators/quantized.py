@@ -54,6 +54,62 @@ def _number(k: Kernel, tensor: TensorValue, name: str, at: str) -> str:
     return f"(float)(double){name}[{at}]"
 
 
+class _Products:
+    """The operands of int8 products, whose int32 sums `s0`, `s1`, ... become quantized results.
+
+    Attributes:
+        in_zero: the C expression of the zero point of the input.
+    """
+
+    def __init__(
+        self,
+        k: Kernel,
+        source: TensorValue,
+        weight: TensorValue,
+        scales: TensorValue,
+        bias: TensorValue | None,
+        out: TensorValue,
+        position: int,
+    ) -> None:
+        """Declares the parameters of the C function.
+
+        Args:
+            k: the kernel, whose arguments 1 and 2 are the scale and the zero point of the input.
+            source: the input.
+            weight: the weight.
+            scales: the scales of the weight, one element or one for each output channel.
+            bias: the bias, if there is one.
+            out: the result.
+            position: the position of the quantization parameters of the result.
+        """
+        self.k, self.scales, self.bias, self.out = k, scales, bias, out
+        k.read(source, "in")
+        k.read(weight, "weight")
+        k.read(scales, "scales")
+        if bias is not None:
+            k.read(bias, "bias")
+        k.write(out)
+        self.in_scale = float_parameter(k, "in_scale", k.real(1))
+        self.in_zero = k.value("int32_t", "in_zero", str(k.integer(2)))
+        self._requantize = Requantizer(k, position)
+
+    def declare_sums(self, lanes: Iterable[int]) -> None:
+        """Declares the sums."""
+        self.k.code.add(f"int32_t {', '.join(f's{lane} = 0' for lane in lanes)};")
+
+    def result(self, lane: int, channel: str) -> str:
+        """Returns the quantized result of a sum for an output channel."""
+        scale = _number(self.k, self.scales, "scales", "0" if self.scales.numel == 1 else channel)
+        real = f"(float)s{lane} * ({scale} * {self.in_scale})"
+        if self.bias is not None:
+            real = f"{real} + {_number(self.k, self.bias, 'bias', channel)}"
+        return self._requantize(real, self.out)
+
+
+def _plus_lane(name: str, lane: int) -> str:
+    return name if lane == 0 else f"{name} + {lane}"
+
+
 def _convolution(k: Kernel) -> None:
     source, weight, scales, bias, out = (
         k.tensor(0),
@@ -76,15 +132,7 @@ def _convolution(k: Kernel) -> None:
     )
     if out.numel == 0:
         return
-    k.read(source, "in")
-    k.read(weight, "weight")
-    k.read(scales, "scales")
-    if bias is not None:
-        k.read(bias, "bias")
-    k.write(out)
-    in_scale = float_parameter(k, "in_scale", k.real(1))
-    in_zero = k.value("int32_t", "in_zero", str(k.integer(2)))
-    requantize = Requantizer(k, 12)
+    products = _Products(k, source, weight, scales, bias, out, 12)
     code = k.code
     together = next(n for n in (SUMS_TOGETHER, 2, 1) if c.outputs % n == 0)
     lanes = range(together)
@@ -101,18 +149,13 @@ def _convolution(k: Kernel) -> None:
                 code.add(f"const ptrdiff_t {POSITIONS[axis]} = 0;")
             declare_tap_range(k, c, axis)
         open_loop(k, stack, "o", c.outputs, together)
-        code.add(f"int32_t {', '.join(f's{lane} = 0' for lane in lanes)};")
-        _add_products(k, c, in_zero, lanes)
+        products.declare_sums(lanes)
+        _add_products(k, c, products.in_zero, lanes)
         positions = [(POSITIONS[axis], c.out.stride[axis]) for axis in range(3) if c.out.size[axis] > 1]
         for lane in lanes:
-            output = "o" if lane == 0 else f"o + {lane}"
-            channel = terms((g, c.outputs), output)
-            scale = _number(k, scales, "scales", "0" if scales.numel == 1 else channel)
-            real = f"(float)s{lane} * ({scale} * {in_scale})"
-            if bias is not None:
-                real = f"{real} + {_number(k, bias, 'bias', channel)}"
+            channel = terms((g, c.outputs), _plus_lane("o", lane))
             place = terms((n, c.out.batch_stride), (channel, c.out.channel_stride), *positions)
-            code.add(f"out[{place}] = {requantize(real, out)};")
+            code.add(f"out[{place}] = {products.result(lane, channel)};")
 
 
 def _has_named_position(c: Convolution, axis: int) -> bool:
@@ -175,43 +218,30 @@ def _linear(k: Kernel) -> None:
     )
     if out.numel == 0:
         return
-    k.read(source, "in")
-    k.read(weight, "weight")
-    k.read(scales, "scales")
-    if bias is not None:
-        k.read(bias, "bias")
-    k.write(out)
-    in_scale = float_parameter(k, "in_scale", k.real(1))
-    in_zero = k.value("int32_t", "in_zero", str(k.integer(2)))
-    requantize = Requantizer(k, 6)
+    products = _Products(k, source, weight, scales, bias, out, 6)
     code = k.code
     rows = out.numel // columns
 
-    def block(width: int) -> None:
+    def add_columns(width: int) -> None:
         lanes = range(width)
-        code.add(f"int32_t {', '.join(f's{lane} = 0' for lane in lanes)};")
+        products.declare_sums(lanes)
         with code.block(f"for (ptrdiff_t k = 0; k < {depth}; ++k)"):
-            code.add(f"const int32_t x = in[{terms(('r', depth), 'k')}] - {in_zero};")
+            code.add(f"const int32_t x = in[{terms(('r', depth), 'k')}] - {products.in_zero};")
             for lane in lanes:
-                column = "c" if lane == 0 else f"c + {lane}"
-                place = terms((column, weight.strides[0]), ("k", weight.strides[1]))
+                place = terms((_plus_lane("c", lane), weight.strides[0]), ("k", weight.strides[1]))
                 code.add(f"s{lane} += x * weight[{place}];")
         for lane in lanes:
-            column = "c" if lane == 0 else f"c + {lane}"
-            scale = _number(k, scales, "scales", "0" if scales.numel == 1 else column)
-            real = f"(float)s{lane} * ({scale} * {in_scale})"
-            if bias is not None:
-                real = f"{real} + {_number(k, bias, 'bias', column)}"
-            code.add(f"out[{terms(('r', columns), column)}] = {requantize(real, out)};")
+            column = _plus_lane("c", lane)
+            code.add(f"out[{terms(('r', columns), column)}] = {products.result(lane, column)};")
 
     with code.block(f"for (ptrdiff_t r = 0; r < {rows}; ++r)"):
         whole = columns - columns % SUMS_TOGETHER
         if whole:
             with code.block(f"for (ptrdiff_t c = 0; c < {whole}; c += {SUMS_TOGETHER})"):
-                block(SUMS_TOGETHER)
+                add_columns(SUMS_TOGETHER)
         if whole < columns:
             with code.block(f"for (ptrdiff_t c = {whole}; c < {columns}; ++c)"):
-                block(1)
+                add_columns(1)
 
 
 def _binary(operator: str) -> Generator:

@@ -228,59 +228,65 @@ def _prod_all(k: Kernel) -> None:
 
 def _extreme_value(k: Kernel, axes: set[int], keepdim: bool, out: TensorValue, sign: str) -> None:
     source = k.tensor(0)
-    compute = compute_type(source.dtype)
-    run = Reduction(k, source, axes, keepdim, [out], compute)
+    run = Reduction(k, source, axes, keepdim, [out], compute_type(source.dtype))
     if run.is_empty:
         return
     k.require(run.reduced.numel > 0, "the maximum or minimum of no elements is not defined")
-    c, code = c_compute(compute), k.code
-    single = run.reduced.outer().numel == 1
+    code, is_float = k.code, run.compute != LONG
+    is_one_row = run.reduced.outer().numel == 1
     with run.results():
-        code.add(f"{c} best = 0;")
-        if not single:
+        code.add(f"{c_compute(run.compute)} best = 0;")
+        if not is_one_row:
             code.add("bool any = false;")
-        if compute != LONG:
+        if is_float:
             code.add("bool nan = false;")
         with run.blocks() as block:
-            starts = single and isinstance(block.count, int)
-            if not starts and single:
-                # A row is divided into several blocks.
-                start = "first > 0 ? best : " + block.at("0")
-            elif starts:
-                start = block.at("0")
-            else:
-                start = "any ? best : " + block.at("0")
-            code.add(f"const {c} start = {start};")
-            code.add(f"{c} lane0 = start, lane1 = start, lane2 = start, lane3 = start;")
-            code.add("ptrdiff_t e = 0;")
-            with code.block(f"for (; e + 4 <= {block.count}; e += 4)"):
-                for lane in range(4):
-                    self_test = f"const {c} x{lane} = {block.at(f'(e + {lane})' if lane else 'e')};"
-                    code.add(self_test)
-                if compute != LONG:
-                    tests = " || ".join(f"x{lane} != x{lane}" for lane in range(4))
-                    code.add(f"nan = nan || {tests};")
-                for lane in range(4):
-                    code.add(f"lane{lane} = x{lane} {sign} lane{lane} ? x{lane} : lane{lane};")
-            # GCC 12 warns of undefined behavior in a loop without iterations.
-            if not isinstance(block.count, int) or block.count % 4:
-                with code.block(f"for (; e < {block.count}; ++e)"):
-                    code.add(f"const {c} x = {block.at('e')};")
-                    if compute != LONG:
-                        code.add("nan = nan || x != x;")
-                    code.add(f"lane0 = x {sign} lane0 ? x : lane0;")
-            for lane in range(1, 4):
-                code.add(f"if (lane{lane} {sign} lane0) lane0 = lane{lane};")
-            if compute != LONG:
+            _add_extreme_lanes(run, block, is_one_row, sign)
+            if is_float:
                 k.headers.add("math.h")
-                code.add(
-                    "best = nan ? NAN : lane0;" if compute == FLOAT else "best = nan ? (double)NAN : lane0;"
-                )
+                nan = "NAN" if run.compute == FLOAT else "(double)NAN"
+                code.add(f"best = nan ? {nan} : lane0;")
             else:
                 code.add("best = lane0;")
-            if not single:
+            if not is_one_row:
                 code.add("any = true;")
-        run.put(0, "best", compute)
+        run.put(0, "best", run.compute)
+
+
+def _add_extreme_lanes(run: Reduction, block: Block, is_one_row: bool, sign: str) -> None:
+    """Writes the extreme of the blocks so far to `lane0`, in four independent lanes as the runtime does.
+
+    Args:
+        run: the loops.
+        block: the elements to add.
+        is_one_row: whether all elements of a result are in one row, which may consist of several blocks.
+        sign: the operator that is true if the left element replaces the right one, `>` or `<`.
+    """
+    code, c, is_float = run.k.code, c_compute(run.compute), run.compute != LONG
+    start = block.at("0")
+    if not is_one_row:
+        start = "any ? best : " + start
+    elif not isinstance(block.count, int):
+        start = "first > 0 ? best : " + start
+    code.add(f"const {c} start = {start};")
+    code.add(f"{c} lane0 = start, lane1 = start, lane2 = start, lane3 = start;")
+    code.add("ptrdiff_t e = 0;")
+    with code.block(f"for (; e + 4 <= {block.count}; e += 4)"):
+        for lane in range(4):
+            code.add(f"const {c} x{lane} = {block.at(f'(e + {lane})' if lane else 'e')};")
+        if is_float:
+            code.add(f"nan = nan || {' || '.join(f'x{lane} != x{lane}' for lane in range(4))};")
+        for lane in range(4):
+            code.add(f"lane{lane} = x{lane} {sign} lane{lane} ? x{lane} : lane{lane};")
+    # GCC 12 warns of undefined behavior in a loop without iterations.
+    if not isinstance(block.count, int) or block.count % 4:
+        with code.block(f"for (; e < {block.count}; ++e)"):
+            code.add(f"const {c} x = {block.at('e')};")
+            if is_float:
+                code.add("nan = nan || x != x;")
+            code.add(f"lane0 = x {sign} lane0 ? x : lane0;")
+    for lane in range(1, 4):
+        code.add(f"if (lane{lane} {sign} lane0) lane0 = lane{lane};")
 
 
 def _amax(sign: str) -> Generator:

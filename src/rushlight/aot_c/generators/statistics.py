@@ -51,35 +51,37 @@ def _norm(
     k.headers.add("math.h")
     code = k.code
 
-    def size(block: Block, i: str) -> str:
-        return f"fabs({widened(block.at(i), 'double')})"
-
     with run.results():
         code.add(f"double state = {'(double)INFINITY' if math.isinf(p) and p < 0 else '0'};")
         if run.reduced.numel:
             with run.blocks() as block:
                 if math.isinf(p):
                     with code.block(f"for (ptrdiff_t e = 0; e < {block.count}; ++e)"):
-                        code.add(f"const double x = {size(block, 'e')};")
+                        code.add(f"const double x = {_magnitude(block, 'e')};")
                         code.add(f"if (x != x || x {'>' if p > 0 else '<'} state) state = x;")
-                elif p == 2:
-                    add_up(
-                        code, "state", block.count, lambda i: f"{size(block, i)} * {size(block, i)}", "double"
-                    )
-                elif p == 1:
-                    add_up(code, "state", block.count, lambda i: size(block, i), "double")
-                elif p == 0:
-                    add_up(
-                        code, "state", block.count, lambda i: f"({size(block, i)} != 0 ? 1.0 : 0.0)", "double"
-                    )
                 else:
-                    power = k.constant(p, DOUBLE)
-                    add_up(code, "state", block.count, lambda i: f"pow({size(block, i)}, {power})", "double")
+                    add_up(code, "state", block.count, _norm_term(k, block, p), "double")
         if p == 2:
             code.add("state = sqrt(state);")
         elif p not in (0, 1) and not math.isinf(p):
             code.add(f"state = pow(state, {k.constant(1 / p, DOUBLE)});")
         run.put(0, "state", DOUBLE)
+
+
+def _magnitude(block: Block, i: str) -> str:
+    return f"fabs({widened(block.at(i), 'double')})"
+
+
+def _norm_term(k: Kernel, block: Block, p: float) -> Callable[[str], str]:
+    """Returns a function that maps a position to the C expression |x| ** p."""
+    if p == 2:
+        return lambda i: f"{_magnitude(block, i)} * {_magnitude(block, i)}"
+    if p == 1:
+        return lambda i: _magnitude(block, i)
+    if p == 0:
+        return lambda i: f"({_magnitude(block, i)} != 0 ? 1.0 : 0.0)"
+    order = k.constant(p, DOUBLE)
+    return lambda i: f"pow({_magnitude(block, i)}, {order})"
 
 
 def _vector_norm(k: Kernel) -> None:
