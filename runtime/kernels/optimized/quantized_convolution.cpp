@@ -116,6 +116,25 @@ void run_groups(KernelRuntimeContext& context, const Int8Window& w, const Int8Ge
   });
 }
 
+// Returns the pixels of an image, which are copied if they are not channels-last. Returns null after a failure.
+const uint8_t* channels_last_pixels(KernelRuntimeContext& context, const Tensor& in, const ImageLayout& image) {
+  if (has_channels_last(image)) return in.const_data_ptr<uint8_t>();
+  uint8_t* const copy = context.allocate_temporary_array<uint8_t>(static_cast<size_t>(in.numel()));
+  if (copy) strided_copy(context, channels_last_loops(image, false), in.const_data_ptr(), copy, 1);
+  return copy;
+}
+
+// Returns the window of a convolution without its input.
+Int8Window window_of(const Convolution& c, const ImageLayout& in, const ImageLayout& out) {
+  Int8Window w{};
+  static_cast<Window3d&>(w) = c.window;
+  w.channels = in.channels, w.transposed = c.transposed;
+  for (int axis = 0; axis < 3; ++axis) {
+    w.size[axis] = in.size[axis], w.out_size[axis] = out.size[axis];
+  }
+  return w;
+}
+
 }  // namespace
 
 bool quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, double in_scale, int64_t in_zero,
@@ -149,25 +168,14 @@ bool quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
     return true;
   }
   p.columns = read_filters(context, c, weight, inputs, outputs / c.groups);
-  const uint8_t* pixels = in.const_data_ptr<uint8_t>();
-  if (!has_channels_last(from)) {
-    uint8_t* const channels_last = context.allocate_temporary_array<uint8_t>(static_cast<size_t>(in.numel()));
-    if (channels_last == nullptr) return true;
-    strided_copy(context, channels_last_loops(from, false), pixels, channels_last, 1);
-    pixels = channels_last;
-  }
+  const uint8_t* const pixels = channels_last_pixels(context, in, from);
   const bool copies_out = !has_channels_last(to);
   uint8_t* results = out.mutable_data_ptr<uint8_t>();
   if (copies_out) results = context.allocate_temporary_array<uint8_t>(static_cast<size_t>(out.numel()));
   if (context.failed()) return true;
 
-  Int8Window w{};
-  static_cast<Window3d&>(w) = c.window;
+  Int8Window w = window_of(c, from, to);
   w.in = pixels, w.sign_mask = sign_mask_of(in), w.zero = static_cast<int8_t>(in_zero_point);
-  w.channels = from.channels, w.transposed = transposed;
-  for (int axis = 0; axis < 3; ++axis) {
-    w.size[axis] = from.size[axis], w.out_size[axis] = to.size[axis];
-  }
   const auto zero_point = static_cast<int32_t>(in_zero_point);
   p.m = from.batch * w.out_pixels(), p.n = outputs / c.groups;
   p.out_kind = Int8Gemm::Out::Quantized;

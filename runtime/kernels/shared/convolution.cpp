@@ -51,7 +51,33 @@ Weight weight_of(const Convolution& c, const Tensor& weight) {
   return w;
 }
 
-// Multiplies the weight matrix [outputs, inputs x taps] by the matrix of windows [inputs x taps, positions].
+// Sets `at` to the coordinates of element `index` of a row-major volume.
+inline void coordinates_of(int64_t index, const int64_t (&sizes)[3], int64_t (&at)[3]) {
+  for (int axis = 2; axis >= 0; --axis) {
+    at[axis] = index % sizes[axis];
+    index /= sizes[axis];
+  }
+}
+
+inline int64_t dot(const int64_t (&a)[3], const int64_t (&b)[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+
+// Writes the elements of a channel that a tap of the window reads for the first `count` output positions of a tile, and
+// 0 for the others and for padding.
+template <typename T, typename Accumulator>
+void pack_row(const Convolution& c, const ImageLayout& in, const T* plane, const int64_t (&tap)[3],
+              const int64_t (*positions)[3], int64_t count, Accumulator (&packed)[kTileColumns]) {
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t z = source_position(c, 0, positions[i][0], tap[0], in.size[0]);
+    const int64_t y = source_position(c, 1, positions[i][1], tap[1], in.size[1]);
+    const int64_t x = source_position(c, 2, positions[i][2], tap[2], in.size[2]);
+    packed[i] = (z | y | x) < 0
+                    ? Accumulator(0)
+                    : static_cast<Accumulator>(plane[z * in.stride[0] + y * in.stride[1] + x * in.stride[2]]);
+  }
+  std::fill(packed + count, packed + kTileColumns, Accumulator(0));
+}
+
+// Multiplies the weight matrix [outputs, inputs x taps] by the matrix of windows [inputs x taps, positions], in tiles.
 template <typename T>
 void run(KernelRuntimeContext& context, const Convolution& c, const Tensor& in_tensor, const Tensor& weight_tensor,
          const std::optional<Tensor>& bias, const Tensor& out_tensor) {
@@ -64,8 +90,8 @@ void run(KernelRuntimeContext& context, const Convolution& c, const Tensor& in_t
   const int64_t depth = weight.inputs * taps;
   context.parallel_for(0, out.batch * c.groups * row_tiles * column_tiles, 1, [&](int64_t begin, int64_t end) {
     MatmulTile<Accumulator> tile;
-    int64_t offsets[kTileDepth];
-    int64_t positions[kTileColumns][3];
+    int64_t offsets[kTileDepth];         // of the weights, from the start of a row
+    int64_t positions[kTileColumns][3];  // in the output
     for (int64_t task = begin; task < end; ++task) {
       const int64_t r0 = task % row_tiles * kTileRows;
       const int64_t c0 = task / row_tiles % column_tiles * kTileColumns;
@@ -73,13 +99,7 @@ void run(KernelRuntimeContext& context, const Convolution& c, const Tensor& in_t
       const int64_t batch = task / (row_tiles * column_tiles * c.groups);
       const int64_t rows = std::min(kTileRows, weight.outputs - r0);
       const int64_t columns = std::min(kTileColumns, out.volume() - c0);
-      for (int64_t i = 0; i < columns; ++i) {
-        int64_t rest = c0 + i;
-        for (int axis = 2; axis >= 0; --axis) {
-          positions[i][axis] = rest % out.size[axis];
-          rest /= out.size[axis];
-        }
-      }
+      for (int64_t i = 0; i < columns; ++i) coordinates_of(c0 + i, out.size, positions[i]);
       const T* image =
           in_tensor.const_data_ptr<T>() + batch * in.batch_stride + group * weight.inputs * in.channel_stride;
       const T* lhs = weight_tensor.const_data_ptr<T>() + group * weight.group_stride + r0 * weight.output_stride;
@@ -88,25 +108,10 @@ void run(KernelRuntimeContext& context, const Convolution& c, const Tensor& in_t
         const int64_t step = std::min(kTileDepth, depth - k0);
         for (int64_t k = 0; k < step; ++k) {
           const int64_t channel = (k0 + k) / taps;
-          int64_t rest = (k0 + k) % taps;
           int64_t tap[3];
-          offsets[k] = channel * weight.input_stride;
-          for (int axis = 2; axis >= 0; --axis) {
-            tap[axis] = rest % c.window.kernel[axis];
-            rest /= c.window.kernel[axis];
-            offsets[k] += tap[axis] * weight.stride[axis];
-          }
-          const T* plane = image + channel * in.channel_stride;
-          Accumulator* packed = tile.packed[k];
-          for (int64_t i = 0; i < columns; ++i) {
-            const int64_t z = source_position(c, 0, positions[i][0], tap[0], in.size[0]);
-            const int64_t y = source_position(c, 1, positions[i][1], tap[1], in.size[1]);
-            const int64_t x = source_position(c, 2, positions[i][2], tap[2], in.size[2]);
-            packed[i] = (z | y | x) < 0
-                            ? Accumulator(0)
-                            : static_cast<Accumulator>(plane[z * in.stride[0] + y * in.stride[1] + x * in.stride[2]]);
-          }
-          std::fill(packed + columns, packed + kTileColumns, Accumulator(0));
+          coordinates_of((k0 + k) % taps, c.window.kernel, tap);
+          offsets[k] = channel * weight.input_stride + dot(tap, weight.stride);
+          pack_row(c, in, image + channel * in.channel_stride, tap, positions, columns, tile.packed[k]);
         }
         tile.multiply(lhs, weight.output_stride, offsets, rows, step);
       }
@@ -115,9 +120,9 @@ void run(KernelRuntimeContext& context, const Convolution& c, const Tensor& in_t
         const int64_t channel = group * weight.outputs + r0 + r;
         const Accumulator start =
             bias ? static_cast<Accumulator>(bias->const_data_ptr<T>()[channel * bias->stride(0)]) : Accumulator(0);
+        T* const plane = target + channel * out.channel_stride;
         for (int64_t i = 0; i < columns; ++i) {
-          target[channel * out.channel_stride + positions[i][0] * out.stride[0] + positions[i][1] * out.stride[1] +
-                 positions[i][2] * out.stride[2]] = static_cast<T>(tile.sums[r][i] + start);
+          plane[dot(positions[i], out.stride)] = static_cast<T>(tile.sums[r][i] + start);
         }
       }
     }
@@ -134,11 +139,10 @@ void run_weight_gradient(KernelRuntimeContext& context, const Convolution& c, co
   const Window3d& w = c.window;
   context.parallel_for(0, gradient.size(0) * gradient.size(1) * taps, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
-      int64_t tap[3], rest = task % taps, offset = 0;
-      for (int axis = 2; axis >= 0; --axis) {
-        tap[axis] = rest % w.kernel[axis];
-        rest /= w.kernel[axis];
-        if (axis >= 3 - c.dims) offset += tap[axis] * gradient.stride(2 + axis - (3 - c.dims));
+      int64_t tap[3], offset = 0;
+      coordinates_of(task % taps, w.kernel, tap);
+      for (int64_t axis = 3 - c.dims; axis < 3; ++axis) {
+        offset += tap[axis] * gradient.stride(2 + axis - (3 - c.dims));
       }
       const int64_t b = task / taps % gradient.size(1);
       const int64_t a = task / taps / gradient.size(1);

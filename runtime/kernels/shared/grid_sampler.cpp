@@ -143,69 +143,92 @@ W value_of(const T* plane, const Taps<W>& taps, int count, const W (&wy)[4]) {
   return sum;
 }
 
-}  // namespace
-
-void grid_sample(KernelRuntimeContext& context, const Tensor& in, const Tensor& grid, int64_t dims,
-                 int64_t interpolation, int64_t padding, bool align_corners, Tensor& out) {
-  RL_KERNEL_REQUIRE(
-      context,
-      in.dim() == dims + 2 && grid.dim() == dims + 2 && grid.size(dims + 1) == dims && grid.size(0) == in.size(0),
-      InvalidArgument, "a grid with %lld coordinates per point does not match the shape of the image",
-      static_cast<long long>(grid.dim() > 0 ? grid.size(grid.dim() - 1) : 0));
-  RL_KERNEL_REQUIRE(context, interpolation >= 0 && interpolation <= (dims == 2 ? 2 : 1) && padding >= 0 && padding <= 2,
-                    InvalidArgument, "interpolation mode %lld with padding mode %lld is not supported",
-                    static_cast<long long>(interpolation), static_cast<long long>(padding));
+// Checks the arguments, and resizes the output. Returns false after a failure.
+bool prepare(KernelRuntimeContext& context, const Tensor& in, const Tensor& grid, int64_t dims, int64_t interpolation,
+             int64_t padding, Tensor& out) {
+  const bool fits =
+      in.dim() == dims + 2 && grid.dim() == dims + 2 && grid.size(dims + 1) == dims && grid.size(0) == in.size(0);
+  if (!fits) {
+    context.fail(Error::InvalidArgument, "a grid with %lld coordinates per point does not match the shape of the image",
+                 static_cast<long long>(grid.dim() > 0 ? grid.size(grid.dim() - 1) : 0));
+    return false;
+  }
+  if (interpolation < 0 || interpolation > (dims == 2 ? 2 : 1) || padding < 0 || padding > 2) {
+    context.fail(Error::InvalidArgument, "interpolation mode %lld with padding mode %lld is not supported",
+                 static_cast<long long>(interpolation), static_cast<long long>(padding));
+    return false;
+  }
   Shape shape;
   shape.push(in.size(0));
   shape.push(in.size(1));
   for (int64_t i = 0; i < dims; ++i) {
-    RL_KERNEL_REQUIRE(context, in.size(2 + i) > 0, InvalidArgument, "the image has no elements");
+    if (in.size(2 + i) == 0) {
+      context.fail(Error::InvalidArgument, "the image has no elements");
+      return false;
+    }
     shape.push(grid.size(1 + i));
   }
-  if (!require_same_dtype(context, in, grid) || !require_same_dtype(context, in, out)) return;
-  if (!resize_out(context, out, shape.span())) return;
-  const ImageLayout image(in, dims);
-  const int first = static_cast<int>(3 - dims);
+  return require_same_dtype(context, in, grid) && require_same_dtype(context, in, out) &&
+         resize_out(context, out, shape.span());
+}
+
+// Consecutive points of a grid. Their positions are computed once for all channels.
+template <typename W>
+struct Points {
+  static constexpr int64_t kMost = 16;  // the elements of a plane stay in cache
+  Taps<W> taps[kMost];
+  W wy[kMost][4];
+  int64_t to[kMost];  // offsets in the output, in the first channel
+  int64_t length = 0;
+  int count = 0;  // taps of each point
+
+  // Reads point `i` of the grid into place `at`; i is the position in the row-major volume of image `n`.
+  template <typename T>
+  void read(const ImageLayout& image, const Axis<W> (&axes)[3], const Tensor& grid, int64_t interpolation,
+            const ImageLayout& result, int64_t n, int64_t i, int64_t at) {
+    const int64_t dims = grid.dim() - 2, first = 3 - dims;
+    const T* point = grid.const_data_ptr<T>() + n * grid.stride(0);
+    to[at] = n * result.batch_stride;
+    for (int64_t axis = 2; axis >= first; --axis) {
+      const int64_t position = i % result.size[axis];
+      i /= result.size[axis];
+      point += position * grid.stride(1 + axis - first);
+      to[at] += position * result.stride[axis];
+    }
+    W x[3] = {0, 0, 0};
+    for (int64_t d = 0; d < dims; ++d) {
+      x[2 - d] = axes[2 - d].unnormalized(static_cast<W>(point[d * grid.stride(dims + 1)]));
+    }
+    count = find_taps(image, axes, static_cast<int>(first), interpolation, x, &taps[at], wy[at]);
+  }
+};
+
+}  // namespace
+
+void grid_sample(KernelRuntimeContext& context, const Tensor& in, const Tensor& grid, int64_t dims,
+                 int64_t interpolation, int64_t padding, bool align_corners, Tensor& out) {
+  if (!prepare(context, in, grid, dims, interpolation, padding, out)) return;
+  const ImageLayout image(in, dims), result(out, dims);
   switch_dtype<dtypes::kFloatH>(context, in.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using W = std::conditional_t<std::is_same_v<T, double>, double, float>;
     Axis<W> axes[3];
     for (int i = 0; i < 3; ++i) axes[i] = {image.size[i], static_cast<Padding>(padding), align_corners};
-    // Positions are computed once for all channels, in blocks, so that the elements of a plane stay in cache.
-    const ImageLayout result(out, dims);
     const int64_t volume = result.volume(), work = 32 + 8 * image.channels;
     const int64_t grain = std::max<int64_t>(1, 32768 / work);
     context.parallel_for(0, image.batch * volume, grain, [&](int64_t begin, int64_t end) {
-      constexpr int64_t kBlock = 16;
-      Taps<W> taps[kBlock];
-      W wy[kBlock][4];
-      int64_t to[kBlock];
-      int count = 0;
-      int64_t length = 0;
-      for (int64_t next = begin; next < end; next += length) {
+      Points<W> points;
+      for (int64_t next = begin; next < end; next += points.length) {
         const int64_t n = next / volume;
-        length = std::min({kBlock, end - next, (n + 1) * volume - next});
-        for (int64_t i = 0; i < length; ++i) {
-          int64_t rest = next + i - n * volume;
-          const T* point = grid.const_data_ptr<T>() + n * grid.stride(0);
-          to[i] = n * result.batch_stride;
-          for (int axis = 2; axis >= first; --axis) {
-            const int64_t at = rest % result.size[axis];
-            rest /= result.size[axis];
-            point += at * grid.stride(1 + axis - first);
-            to[i] += at * result.stride[axis];
-          }
-          W x[3] = {0, 0, 0};
-          for (int64_t d = 0; d < dims; ++d) {
-            x[2 - d] = axes[2 - d].unnormalized(static_cast<W>(point[d * grid.stride(dims + 1)]));
-          }
-          count = find_taps(image, axes, first, interpolation, x, &taps[i], wy[i]);
+        points.length = std::min({Points<W>::kMost, end - next, (n + 1) * volume - next});
+        for (int64_t i = 0; i < points.length; ++i) {
+          points.template read<T>(image, axes, grid, interpolation, result, n, next + i - n * volume, i);
         }
         const T* plane = in.const_data_ptr<T>() + n * image.batch_stride;
         T* target = out.mutable_data_ptr<T>();
         for (int64_t c = 0; c < image.channels; ++c, plane += image.channel_stride, target += result.channel_stride) {
-          for (int64_t i = 0; i < length; ++i) {
-            target[to[i]] = static_cast<T>(value_of(plane, taps[i], count, wy[i]));
+          for (int64_t i = 0; i < points.length; ++i) {
+            target[points.to[i]] = static_cast<T>(value_of(plane, points.taps[i], points.count, points.wy[i]));
           }
         }
       }
