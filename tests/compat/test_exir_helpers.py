@@ -12,6 +12,7 @@ from tests.passes.support import edge_of
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, ShapeEnv
 
 from rushlight.compat import exir_helpers as helpers
+from rushlight.compat.graph_passes import update_args
 from rushlight.compat.serialize_helpers import (
     Cord,
     DataPayload,
@@ -23,9 +24,11 @@ from rushlight.compat.serialize_helpers import (
 )
 from rushlight.compiler.edge import to_edge
 from rushlight.delegate.named_data import DataEntry
+from rushlight.format.flat_tensor import TensorLayout
 from rushlight.format.program import ScalarType
 from rushlight.format.pte import read_pte
 from rushlight.ir.edge_ops import ops
+from rushlight.ir.errors import ExportError, ExportErrorType, InternalError, internal_assert
 from rushlight.ir.spec import TensorSpec
 
 
@@ -41,7 +44,8 @@ def test_sizes() -> None:
     value: Any = x.meta["val"]
     assert helpers.eval_shape(value.shape) == [4, 3]
     assert helpers.eval_shape_upper_bound(value.shape) == [9, 3]
-    assert len(helpers.collect_free_symbols([value, 3])) == 1
+    (symbol,) = value.shape[0].node.expr.free_symbols
+    assert helpers.collect_free_symbols([value.shape[0] * 2 + 1, value.shape[0], 3]) == {symbol}
     free = edge_of(Net(), torch.ones(4, 3), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
     (x,) = [node for node in free.graph.nodes if node.name == "x"]
     assert helpers.eval_upper_bound(x.meta["val"].shape[0]) == 4
@@ -183,3 +187,26 @@ def test_options_of_the_old_front_end_are_refused() -> None:
     assert helpers.ExirDynamoConfig().verbose
     with pytest.raises(ValueError, match="allow_rnn=False is not supported"):
         helpers.ExirDynamoConfig(allow_rnn=False)
+
+
+def test_arguments_are_replaced_by_position_or_name() -> None:
+    args, kwargs = (1, 2, 3), {"a": 1}
+    assert update_args(args, 1, 5) == (1, 5, 3) and update_args(args, key=-1, val=5) == (1, 2, 5)
+    assert update_args(kwargs, key="b", val=2) == {"a": 1, "b": 2} and kwargs == {"a": 1}
+
+
+def test_layouts_of_tensors() -> None:
+    layout = TensorLayout.from_tensor(torch.ones(2, 3, dtype=torch.int8))
+    assert layout == TensorLayout(ScalarType.CHAR, [2, 3], [0, 1])
+    last = torch.ones(1, 2, 3, 4).to(memory_format=torch.channels_last)
+    assert TensorLayout.from_tensor(last).dim_order == [0, 2, 3, 1]
+    with pytest.raises(ValueError, match="row-major"):
+        TensorLayout.from_tensor(torch.ones(2, 3).t())
+
+
+def test_errors_take_keywords() -> None:
+    internal_assert(pred=True, assert_msg="text")
+    with pytest.raises(InternalError, match="text"):
+        internal_assert(pred=False, assert_msg="text")
+    error = ExportError(error_code=ExportErrorType.NOT_SUPPORTED, message="text")
+    assert "NOT_SUPPORTED" in str(error) and str(InternalError(message="text")) == "text"

@@ -112,7 +112,7 @@ def test_layouts_of_tensors() -> None:
         ScalarType.FLOAT, [1, 2, 6, 10], [0, 2, 3, 1]
     )
     assert store.buffers[1] == bytes(image.untyped_storage())
-    with pytest.raises(ValueError, match=r"strides \[1, 2\]; store a tensor that is row-major"):
+    with pytest.raises(ValueError, match=r"strides \[1, 2\]; use a tensor that is row-major"):
         store.add_named_data("columns", torch.ones(3, 2).t())
 
 

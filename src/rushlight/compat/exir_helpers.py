@@ -111,11 +111,10 @@ def eval_shape_upper_bound(shape: Iterable[IntLike]) -> list[int]:
     return [eval_upper_bound(size) for size in shape]
 
 
-def collect_free_symbols(inputs: Iterable[object]) -> set[str]:
-    """Returns the names of the symbols that are a size of a tensor. Expressions are ignored."""
-    sizes: list[Any] = [s for value in inputs if isinstance(value, torch.Tensor) for s in value.shape]
-    expressions = [size.node.expr for size in sizes if isinstance(size, torch.SymInt)]
-    return {str(expression) for expression in expressions if isinstance(expression, sympy.Symbol)}
+def collect_free_symbols(shape: Iterable[IntLike]) -> set[sympy.Symbol]:
+    """Returns the symbols that occur in the sizes of a shape."""
+    expressions = [size.node.expr for size in shape if isinstance(size, torch.SymInt)]
+    return {symbol for expression in expressions for symbol in expression.free_symbols}
 
 
 def get_greatest_ancestor_node_identifier(node: Node) -> str:

@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ExportGraphSignature, InputKind, InputSpec, TensorArgument
 from torch.fx import GraphModule, Node
-from torch.fx.node import Argument, map_aggregate
+from torch.fx.node import Argument
 from torch.fx.passes.infra.pass_base import PassBase, PassResult
 from typing_extensions import override
 
@@ -109,9 +109,9 @@ def weights_to_outputs_pass(exported_program: ExportedProgram) -> ExportedProgra
     return _run_in_place(WeightsToOutputsPass().rewrite, exported_program)
 
 
-def remove_unused_parameters_pass(exported_program: ExportedProgram) -> ExportedProgram:
+def remove_unused_parameters_pass(ep: ExportedProgram) -> ExportedProgram:
     """Removes unused parameters from the program, in place."""
-    return _run_in_place(RemoveUnusedParametersPass().rewrite, exported_program)
+    return _run_in_place(RemoveUnusedParametersPass().rewrite, ep)
 
 
 def insert_write_back_for_buffers_pass(
@@ -533,11 +533,13 @@ def generate_missing_debug_handles(ep: ExportedProgram) -> None:
             meta.set_debug_handle(node, highest)
 
 
-def update_args(args: tuple[Argument, ...], old: Node, new: Argument) -> tuple[Argument, ...]:
-    """Returns arguments in which the node `old` is replaced by `new`."""
-    replaced = map_aggregate(args, lambda value: new if value is old else value)
-    assert isinstance(replaced, tuple)
-    return replaced
+def update_args(args: Any, key: Any, val: Argument) -> Any:
+    """Returns a copy of positional or keyword arguments in which the one with the key has another value."""
+    if isinstance(args, dict):
+        return {**args, key: val}
+    items = list(args)
+    items[key] = val
+    return tuple(items)
 
 
 def transform_exported_program(

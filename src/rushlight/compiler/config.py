@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import IntEnum
 from typing import Any
 
 import torch
@@ -22,10 +22,11 @@ from rushlight.passes.to_out_var import ToOutVarPass
 from rushlight.target.kernel_table import KernelTable, host_kernel_table
 
 
-class DynamicMemoryPlanningMode(Enum):
-    """How memory of tensors with dynamic shapes is planned. The only mode uses the upper bounds of sizes."""
+class DynamicMemoryPlanningMode(IntEnum):
+    """How memory of tensors with dynamic shapes is planned. Only `UPPER_BOUND` is supported."""
 
     UPPER_BOUND = 0
+    SYMBOLIC = 1
 
 
 @dataclass

@@ -69,7 +69,7 @@ class DelegationInfo:
     def table(self) -> str:
         """Returns `rows()` as text."""
         rows = [tuple(map(str, row)) for row in self.rows()]
-        return text_table(("operator", "delegated", "on kernels"), rows)
+        return text_table(_COLUMNS, rows)
 
 
 def _operator_nodes(graph_module: GraphModule) -> Iterator[Node]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 import torch
 
 from rushlight.delegate.file_data import FileBackedData
-from rushlight.format.dtypes import SCALAR_TYPE_OF
 from rushlight.format.flat_tensor import TensorLayout
 
 
@@ -56,17 +55,10 @@ def kept_in_file(output: NamedDataStoreOutput, file: str) -> NamedDataStoreOutpu
 
 
 def _layout_of(key: str, tensor: torch.Tensor) -> TensorLayout:
-    row_major = list(range(tensor.dim()))
-    if tensor.is_contiguous():
-        order = row_major
-    elif tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last):
-        order = [0, 2, 3, 1]
-    else:
-        raise ValueError(
-            f"{key!r} has the sizes {list(tensor.shape)} and the strides {list(tensor.stride())}; store a "
-            "tensor that is row-major or channels-last"
-        )
-    return TensorLayout(SCALAR_TYPE_OF[str(tensor.dtype).removeprefix("torch.")], list(tensor.shape), order)
+    try:
+        return TensorLayout.from_tensor(tensor)
+    except ValueError as error:
+        raise ValueError(f"{key!r}: {error}") from None
 
 
 class NamedDataStore:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from rushlight.format.dtypes import SCALAR_TYPE_OF
 from rushlight.format.program import DataSegment, ScalarType
 
 
@@ -14,6 +16,23 @@ class TensorLayout:
     scalar_type: ScalarType
     sizes: list[int]
     dim_order: list[int]
+
+    @classmethod
+    def from_tensor(cls, tensor: Any) -> TensorLayout:
+        """Returns the layout of a torch tensor.
+
+        Raises:
+            ValueError: the tensor is neither row-major nor channels-last.
+        """
+        order = list(range(tensor.dim()))
+        if not tensor.is_contiguous():
+            order = [0, 2, 3, 1]
+            if tensor.dim() != 4 or not tensor.permute(order).is_contiguous():
+                raise ValueError(
+                    f"a tensor has the sizes {list(tensor.shape)} and the strides {list(tensor.stride())}; "
+                    "use a tensor that is row-major or channels-last"
+                )
+        return cls(SCALAR_TYPE_OF[str(tensor.dtype).removeprefix("torch.")], list(tensor.shape), order)
 
 
 @dataclass

@@ -23,9 +23,9 @@ class CompileError(RuntimeError):
 class ExportError(CompileError):
     """A stage does not accept the program: `ExportError(message)` or `ExportError(kind, message)`."""
 
-    def __init__(self, kind: ExportErrorType | str, message: str | None = None) -> None:
-        super().__init__(str(kind) if message is None else f"[{kind}]: {message}")
-        self.kind = kind if isinstance(kind, ExportErrorType) else None
+    def __init__(self, error_code: ExportErrorType | str, message: str | None = None) -> None:
+        super().__init__(str(error_code) if message is None else f"[{error_code}]: {message}")
+        self.kind = error_code if isinstance(error_code, ExportErrorType) else None
 
 
 class VerificationError(ExportError):
@@ -43,8 +43,11 @@ class PassError(CompileError):
 class InternalError(CompileError):
     """An invariant of the compiler is violated. This is a bug in the compiler."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
 
-def internal_assert(condition: bool, message: str) -> None:
+
+def internal_assert(pred: bool, assert_msg: str) -> None:
     """Raises InternalError with the message if the condition is false."""
-    if not condition:
-        raise InternalError(message)
+    if not pred:
+        raise InternalError(assert_msg)

@@ -110,10 +110,8 @@ def inspect_node(graph: Graph, node: Node) -> str:
     """Formats a node within its graph, with the stack trace of the Python code that created the node."""
     trace = meta.get_stack_trace(node) or "no stack trace"
     return (
-        f"{node.name} error_msg:  Here is the failing node in the graph module:\n"
-        f"{add_cursor_to_graph(graph, node)}\n"
-        f"This node {node.name} has metadata of:\nThe node stacktrace:\n"
-        f"Traceback (most recent call last):\n{trace}\n"
+        f"The arrow is at {node.name}:\n{add_cursor_to_graph(graph, node)}\n"
+        f"Stack trace of {node.name} (most recent call last):\n{trace}\n"
     )
 
 

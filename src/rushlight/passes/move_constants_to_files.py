@@ -55,12 +55,12 @@ def default_file(node: Node) -> str:
     return DEFAULT_TAG
 
 
-def external_constants_pass(graph_module: GraphModule, gen_tag_fn: TagOf | None = None) -> PassResult:
+def external_constants_pass(gm: GraphModule, gen_tag_fn: TagOf | None = None) -> PassResult:
     """Tags constant placeholders with the name of their file; numbers in the program's text are not moved."""
-    chosen = _chosen(graph_module, gen_tag_fn or default_file)
+    chosen = _chosen(gm, gen_tag_fn or default_file)
     for node, tag in chosen.items():
         meta.set_constant_tag(node, tag)
-    return PassResult(graph_module, bool(chosen))
+    return PassResult(gm, bool(chosen))
 
 
 def _chosen(graph_module: GraphModule, file_of: TagOf) -> dict[Node, str]:
@@ -91,12 +91,12 @@ def delegate_external_constants_pass_unlifted(
     return PassResult(module, changed)
 
 
-def external_mutable_weights_pass(graph_module: GraphModule, program: ExportedProgram) -> PassResult:
+def external_mutable_weights_pass(gm: GraphModule, ep: ExportedProgram) -> PassResult:
     """Tags parameters that have gradients."""
-    trained = _trained_parameters(graph_module, program)
+    trained = _trained_parameters(gm, ep)
     for node in trained:
         meta.set_constant_tag(node, DEFAULT_TAG)
-    return PassResult(graph_module, bool(trained))
+    return PassResult(gm, bool(trained))
 
 
 def _trained_parameters(graph_module: GraphModule, program: ExportedProgram) -> list[Node]:

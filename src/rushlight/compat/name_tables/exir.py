@@ -40,6 +40,15 @@ _TORCH_SERDE = {
     )
 }
 
+_CAPTURE = {
+    "capture": "rushlight.compat.capture:capture",
+}
+
+_FORMER = {
+    "ExirExportedProgram": "rushlight.compat.capture:EdgeProgram",
+    "ExecutorchProgram": "rushlight.compiler.executorch:ExecutorchProgramManager",
+}
+
 _EMITTER = {"EmitterOutput": "rushlight.compat.emitter_output:EmitterOutput"}
 
 MODULES: dict[str, Names] = {
@@ -49,19 +58,21 @@ MODULES: dict[str, Names] = {
         _PROGRAM,
         {
             "Value": "typing:Any",
-            "capture": "rushlight.compat.capture:capture",
+            **_CAPTURE,
             "ExirDynamoConfig": f"{_HELPERS}:ExirDynamoConfig",
-            "ExirExportedProgram": "rushlight.compat.capture:EdgeProgram",
-            "ExecutorchProgram": "rushlight.compiler.executorch:ExecutorchProgramManager",
+            **_FORMER,
             "load": f"{_SAVED}:load",
             "save": f"{_SAVED}:save",
         },
     ),
-    "executorch.exir.program": Names((*_PROGRAM, _HELPERS, GRAPH_PASSES, "rushlight.compat.fake_program")),
+    "executorch.exir.program": Names(
+        (*_PROGRAM, _HELPERS, GRAPH_PASSES, "rushlight.compat.fake_program"), _FORMER
+    ),
     "executorch.exir.program._fake_program": Names(("rushlight.compat.fake_program",)),
     "executorch.exir.program._program": Names(
         (*_PROGRAM, _HELPERS, GRAPH_PASSES),
         {
+            **_FORMER,
             "_transform": f"{GRAPH_PASSES}:transform_exported_program",
             "_default_decomposition_table": f"{_DECOMPOSITIONS}:default_decomposition_table",
             "_remove_invalid_ops_for_not_decompose": f"{_DECOMPOSITIONS}:keepable_operators",
@@ -138,8 +149,8 @@ MODULES: dict[str, Names] = {
     "executorch.exir.emit._emit_program": Names(("rushlight.emit.program",), _EMITTER),
     "executorch.exir.emit._emitter": Names(("rushlight.emit.program",)),
     "executorch.exir.backend.compile_spec": Names(names=_BACKEND),
-    "executorch.exir.capture": Names(("rushlight.compiler.config",)),
-    "executorch.exir.capture._capture": Names(("rushlight.compat.capture",)),
+    "executorch.exir.capture": Names(("rushlight.compiler.config",), _CAPTURE),
+    "executorch.exir.capture._capture": Names(("rushlight.compat.capture",), _CAPTURE),
     "executorch.exir.capture._config": Names(("rushlight.compiler.config",)),
     "executorch.exir.dialects": Names(),
     "executorch.exir.dialects._ops": Names(

@@ -31,6 +31,8 @@ PASSES = {
     "insert_write_back_for_buffers_pass": "rushlight.compat.graph_passes:insert_write_back_for_buffers_pass",
     "remove_unused_parameters_pass": "rushlight.compat.graph_passes:remove_unused_parameters_pass",
     "weights_to_outputs_pass": "rushlight.compat.graph_passes:weights_to_outputs_pass",
+    "QuantFusionPass": "rushlight.compat.quantized_fusion:QuantFusionPass",
+    "RemoveNonCoreAtenOpGraphAssertsPass": "rushlight.passes.remove_asserts:RemoveAssertsPass",
     "MemoryPlanningPass": "rushlight.memory.planning_pass:MemoryPlanningPass",
     "ExportPass": "rushlight.passes.export_pass:ExportPass",
     "ExportedProgramPassManager": "rushlight.passes.pass_manager:ExportedProgramPassManager",

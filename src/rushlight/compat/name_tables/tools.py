@@ -128,7 +128,9 @@ MODULES: dict[str, Names] = {
     "executorch.devtools.bundled_program.schema.bundled_program_schema": Names(
         ("rushlight.devtools.bundled_program.schema",)
     ),
-    "executorch.devtools.bundled_program.serialize": Names(("rushlight.devtools.bundled_program.serialize",)),
+    "executorch.devtools.bundled_program.serialize": Names(
+        ("rushlight.devtools.bundled_program.serialize", "rushlight.devtools.bundled_program.core")
+    ),
     "executorch.devtools.bundled_program.version": Names(("rushlight.devtools.bundled_program.version",)),
     "executorch.devtools.etdump": Names(),
     "executorch.devtools.etdump.schema_flatcc": Names(("rushlight.devtools.etdump.schema_flatcc",)),
@@ -214,6 +216,8 @@ MODULES: dict[str, Names] = {
     "executorch.export.utils": Names(("rushlight.compat.target_recipes",)),
     "executorch.export.types": Names(("rushlight.export.types",)),
     "executorch.extension": Names(),
+    "executorch.extension.audio": Names(),
+    "executorch.extension.audio.mel_spectrogram": Names(("rushlight.compat.audio",)),
     "executorch.extension.export_util": Names(("rushlight.compat.export_util",)),
     "executorch.extension.export_util.utils": Names(("rushlight.compat.export_util",)),
     "executorch.extension.llm": Names(),
@@ -289,7 +293,7 @@ MODULES: dict[str, Names] = {
     "executorch.util": Names(),
     "executorch.util.collect_env": Names(names={"main": f"{_COMMANDS}:environment_main"}),
     "executorch.util.activation_memory_profiler": Names(("rushlight.memory.trace",)),
-    "executorch.runtime": Names(("rushlight.runtime",)),
+    "executorch.runtime": Names(("rushlight.runtime", "rushlight.runtime.pybindings")),
 }
 
 MODULES["executorch.extension.pytree.pybindings"] = MODULES["executorch.extension.pytree"]
