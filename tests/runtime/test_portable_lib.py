@@ -66,6 +66,11 @@ def test_program_and_method(path: str, add_program: Build) -> None:
             method.set_inputs([ONE])
         method.execute()  # after refused inputs, the earlier inputs are kept
         assert method.get_outputs() == [torch.tensor([2.0])]
+        changed = torch.ones(1)
+        method.set_inputs([changed, changed])
+        changed += 1  # The inputs are in planned memory, so that set_inputs has copied them.
+        method.execute()
+        assert method.get_outputs() == [torch.tensor([2.0])]
         assert method([ONE, 4 * ONE]) == method.call([4 * ONE, ONE])
         assert method.method_meta().num_outputs() == 1
         with pytest.raises(NotFoundError, match="'absent'"):

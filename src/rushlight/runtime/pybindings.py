@@ -30,14 +30,21 @@ class ExecuTorchMethod:
         """Stores the inputs for `execute`.
 
         Args:
-            inputs: one item for each input.
+            inputs: one item for each input. Tensors for inputs in planned memory are copied now. `execute` reads
+                the other tensors.
 
         Raises:
             InvalidArgumentError: the number of inputs or a shape is wrong.
             InvalidTypeError: the dtype or the device of an input is wrong.
         """
         self._method.check_inputs(inputs)
-        self._inputs = inputs
+        metadata = self._method.metadata
+        self._inputs = [
+            value.detach().clone()
+            if hasattr(value, "detach") and metadata.input_tensor_meta(index).is_memory_planned()
+            else value
+            for index, value in enumerate(inputs)
+        ]
 
     def execute(self) -> None:
         """Runs the method on the stored inputs. If there are none, it runs without inputs."""
