@@ -44,12 +44,10 @@ void multiply_columns(const microkernels::Int8Microkernels& kernels, const Probl
       kernels.int4_dots(rows, columns, d);
       if (row < 0) std::copy_n(sums, columns, ones);
       for (int64_t i = row < 0 ? 1 : 0; i < rows; ++i) {
-        const float scale = p.row_scales[row + i];
         const float zero = static_cast<float>(p.row_zeros[row + i] + kernels.int4_offset);
-        float* const to = p.out + (row + i) * p.columns + j;
-        for (int64_t l = 0; l < columns; ++l) {
-          to[l] = (sums[i * kColumns + l] - zero * ones[l]) * scale + (p.bias ? p.bias[j + l] : 0.0f);
-        }
+        kernels.int4_row({sums + i * kColumns, ones, zero, p.row_scales[row + i], p.bias ? p.bias + j : nullptr,
+                          nullptr, p.out + (row + i) * p.columns + j},
+                         columns);
       }
       row += rows;
     }

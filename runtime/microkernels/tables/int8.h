@@ -186,6 +186,17 @@ struct Int4Panel {
   float* sums;            // [rows, kInt4Panel]
 };
 
+// A row of the result of a GEMM with 4-bit numbers:
+// out[j] = (sums[j] - zero * weight_sums[j]) * scale + bias[j] + residual[j].
+struct Int4Row {
+  const float* sums;
+  const float* weight_sums;
+  float zero, scale;      // of the LHS
+  const float* bias;      // may be null
+  const float* residual;  // may be null
+  float* out;             // may be the residual
+};
+
 // sums[j] = sum over groups g of scales[j, g] * (sum within the group of x[k] * rhs[j, k]).
 struct ScaledDots {
   const float* x;      // [groups * group]
@@ -271,6 +282,7 @@ struct Int8Microkernels {
   // Int4Panel for columns [0, columns), at most kInt4Panel. The others become 0.
   void (*expand_int4)(const Int4Dots& dots, int64_t columns, int8_t* rhs, float* scales);
   void (*int4_panel)(int64_t rows, const Int4Panel& panel);
+  void (*int4_row)(const Int4Row& row, int64_t columns);
 
   void (*scaled_dots)(int64_t columns, const ScaledDots& dots);
 

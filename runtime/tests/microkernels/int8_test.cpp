@@ -310,6 +310,27 @@ TEST_P(Int8Test, NumbersOfFourBits) {
   }
 }
 
+TEST_P(Int8Test, RowsOfResultsOfFourBitNumbers) {
+  for (const size_t n : {1, 16, 45}) {
+    const auto sums = reals(static_cast<int64_t>(n), -100, 100), weights = reals(static_cast<int64_t>(n), -10, 10);
+    const auto bias = reals(static_cast<int64_t>(n), -1, 1), residual = reals(static_cast<int64_t>(n), -5, 5);
+    for (const int kind : {0, 1, 2, 3}) {
+      std::vector<float> out = residual;
+      out.push_back(77);
+      const bool has_bias = kind % 2 == 1, has_residual = kind >= 2;
+      kernels.int4_row({sums.data(), weights.data(), 3.0f, 0.25f, has_bias ? bias.data() : nullptr,
+                        has_residual ? out.data() : nullptr, out.data()},
+                       static_cast<int64_t>(n));
+      EXPECT_EQ(out.back(), 77);
+      for (size_t j = 0; j < n; ++j) {
+        const double want = (double(sums[j]) - 3.0 * double(weights[j])) * 0.25 + (has_bias ? double(bias[j]) : 0) +
+                            (has_residual ? double(residual[j]) : 0);
+        ASSERT_NEAR(out[j], want, 1e-5) << n << ", " << j;
+      }
+    }
+  }
+}
+
 TEST_P(Int8Test, ElementsToBytesAndBack) {
   for (const int64_t n : {1, 8, 61, 1000}) {
     auto x = reals(n, -400, 400);

@@ -104,11 +104,15 @@ class Int4GemmStep final : public Step {
     microkernels::Int4Panel p{
         left, depth_, rhs, scales, groups(), group_, scales + groups() * microkernels::kInt4Panel};
     t.expand_int4(dots_from(column), n, rhs, scales);
+    // The weights of the next panel are prefetched, because each weight is read only once in a run.
+    const uint8_t* const ahead = numbers_ + (column + n) * (depth_ / 2);
+    const int64_t ahead_bytes = std::min(microkernels::kInt4Panel, columns_ - column - n) * (depth_ / 2);
+    for (int64_t i = 0; i < ahead_bytes; i += 64) __builtin_prefetch(ahead + i, 0, 2);
     for (int64_t row = 0; row < rows_; row += kMaxRows) {
       const int64_t rows = std::min(kMaxRows, rows_ - row);
       p.lhs = left + row * depth_;
       t.int4_panel(rows, p);
-      finish(row, rows, column, n, p.sums, microkernels::kInt4Panel, t.int4_offset);
+      finish(row, rows, column, n, p.sums, microkernels::kInt4Panel);
     }
   }
 
@@ -122,33 +126,25 @@ class Int4GemmStep final : public Step {
       const int64_t rows = std::min(kMaxRows, rows_ - row);
       d.lhs = left + row * depth_;
       t.int4_dots(rows, n, d);
-      finish(row, rows, column, n, sums, kColumns, t.int4_offset);
+      finish(row, rows, column, n, sums, kColumns);
     }
   }
 
   // Applies scales, zero points and the epilogue to the sums of rows [row, row + rows), whose rows are `step` floats
   // apart, and writes the results to n columns of the output.
-  void finish(int64_t row, int64_t rows, int64_t column, int64_t n, const float* sums, int64_t step,
-              int32_t offset) const {
+  void finish(int64_t row, int64_t rows, int64_t column, int64_t n, const float* sums, int64_t step) const {
+    const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     const bool has_one_scale = row_scales_->sizes[0] == 1;  // for all rows
-    const float* const __restrict sums_of_weights = weight_sums_ + column;
+    const float* const bias = bias_ ? bias_ + column : nullptr;
+    const float* const residual = residual_ ? residual_->floats() + column : nullptr;
     float* const out = out_->floats() + row * columns_ + column;
-    for (int64_t i = 0; i < rows; ++i) {
-      const float* const __restrict x = sums + i * step;
-      float* const to = out + i * columns_;
-      const int64_t r = has_one_scale ? 0 : row + i;
-      const float scale = row_scales_->floats()[r];
-      const float zero = static_cast<float>(static_cast<const int32_t*>(row_zeros_->data)[r] + offset);
-      if (residual_) {
-        const float* const residual = residual_->floats() + (row + i) * columns_ + column;
-        for (int64_t l = 0; l < n; ++l) {
-          to[l] = (x[l] - zero * sums_of_weights[l]) * scale + (bias_ ? bias_[column + l] : 0.0f) + residual[l];
-        }
-      } else if (bias_) {
-        for (int64_t l = 0; l < n; ++l) to[l] = (x[l] - zero * sums_of_weights[l]) * scale + bias_[column + l];
-      } else {
-        for (int64_t l = 0; l < n; ++l) to[l] = (x[l] - zero * sums_of_weights[l]) * scale;
-      }
+    for (int64_t i = row; i < row + rows; ++i) {
+      const int64_t r = has_one_scale ? 0 : i;
+      const float zero = static_cast<float>(static_cast<const int32_t*>(row_zeros_->data)[r] + t.int4_offset);
+      const float* const more = residual ? residual + i * columns_ : nullptr;
+      t.int4_row({sums + (i - row) * step, weight_sums_ + column, zero, row_scales_->floats()[r], bias, more,
+                  out + (i - row) * columns_},
+                 n);
     }
     const microkernels::Epilogue& e = epilogue_;
     for (int64_t i = 0; i < rows && e.clamps; ++i) {

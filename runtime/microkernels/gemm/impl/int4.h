@@ -8,6 +8,7 @@
 #include <arm_neon.h>
 #endif
 
+#include <cstring>
 #include <utility>
 
 #include "microkernels/simd/inline.h"
@@ -173,5 +174,28 @@ static void pack_int4_lhs(const int8_t* from, int64_t n, uint8_t* to) {
     }
   }
 }
+
+#if !defined(RL_PRODUCTS)
+static void int4_row(const Int4Row& row, int64_t columns) {
+  const auto load = [](const float* from) {
+    Int4Dequantize x;
+    std::memcpy(&x, from, sizeof(x));
+    return x;
+  };
+  int64_t j = 0;
+  for (; j + kInt4Lanes <= columns; j += kInt4Lanes) {
+    Int4Dequantize x = (load(row.sums + j) - row.zero * load(row.weight_sums + j)) * row.scale;
+    if (row.bias) x += load(row.bias + j);
+    if (row.residual) x += load(row.residual + j);
+    std::memcpy(row.out + j, &x, sizeof(x));
+  }
+  for (; j < columns; ++j) {
+    float x = (row.sums[j] - row.zero * row.weight_sums[j]) * row.scale;
+    if (row.bias) x += row.bias[j];
+    if (row.residual) x += row.residual[j];
+    row.out[j] = x;
+  }
+}
+#endif
 
 }  // namespace rushlight::microkernels::RL_ISA

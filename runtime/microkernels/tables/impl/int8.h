@@ -98,6 +98,7 @@ static constexpr Int8Microkernels make_int8_table(const char* name) {
   RL_SET(dequantize_int4, dequantize_int4);
   RL_SET(extremes, extremes);
   RL_SET(combine, combine);
+  RL_SET(int4_row, int4_row);
   RL_SET(scaled_dots, scaled_dots);
   RL_SET(requantize, requantize);
   RL_SET(dequantize, dequantize);

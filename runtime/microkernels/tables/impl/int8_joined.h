@@ -15,6 +15,7 @@ inline Int8Microkernels joined(const Int8Microkernels& products, const Int8Micro
   t.dequantize_int4 = rest.dequantize_int4;
   t.extremes = rest.extremes;
   t.combine = rest.combine;
+  t.int4_row = rest.int4_row;
   t.scaled_dots = rest.scaled_dots;
   t.requantize = rest.requantize;
   t.dequantize = rest.dequantize;
