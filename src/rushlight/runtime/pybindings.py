@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,13 +39,7 @@ class ExecuTorchMethod:
             InvalidTypeError: the dtype or the device of an input is wrong.
         """
         self._method.check_inputs(inputs)
-        metadata = self._method.metadata
-        self._inputs = [
-            value.detach().clone()
-            if hasattr(value, "detach") and metadata.input_tensor_meta(index).is_memory_planned()
-            else value
-            for index, value in enumerate(inputs)
-        ]
+        self._inputs = [self._own(index, value) for index, value in enumerate(inputs)]
 
     def execute(self) -> None:
         """Runs the method on the stored inputs. If there are none, it runs without inputs."""
@@ -86,6 +81,13 @@ class ExecuTorchMethod:
             NotSupportedError: the output is not a tensor in planned memory.
         """
         return self._method.output_view(index)
+
+    def _own(self, index: int, value: Any) -> Any:
+        """Returns a copy of the tensor or array for an input in planned memory, and any other value itself."""
+        metadata = self._method.metadata
+        if metadata.input_tag(index) != "Tensor" or not metadata.input_tensor_meta(index).is_memory_planned():
+            return value
+        return value.detach().clone() if hasattr(value, "detach") else copy(value)
 
     def _run(self, clone_outputs: bool) -> list[Any]:
         inputs = () if self._inputs is None else self._inputs
