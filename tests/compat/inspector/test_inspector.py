@@ -66,6 +66,10 @@ def test_gaps_of_a_lowered_program_are_small(files: Path, graph: str | None, dis
         *("runtime_intermediate_output", "gap", "stacktraces"),
     ]
     assert len(frame) >= 2
+    assert {name for names in frame["runtime_ops"] for name in names} == {
+        "DELEGATE_CALL",
+        "native_call_cumsum.out",
+    }
     assert all(gap[0] < 1e-4 for gap in frame["gap"])
     assert all("File" in trace for traces in frame["stacktraces"] for trace in traces.values())
 

@@ -286,7 +286,8 @@ class Inspector(plain.Inspector):
             index = -1 if event.instruction is None else event.instruction
             if index > found.get(handles, (-1,))[0]:
                 found[handles] = (index, event.debug_data, event.num_outputs)
-                names[handles] = [event.name]
+                # A step of a delegate without a name belongs to the delegate call.
+                names[handles] = ["DELEGATE_CALL" if event.name.isdigit() else event.name]
         merged = merge_runtime_overlapping_debug_handles(found)
         return {handles: (value, count) for handles, (_, value, count) in merged.items()}, names
 
