@@ -31,8 +31,8 @@ class ExecuTorchMethod:
         """Stores the inputs for `execute`.
 
         Args:
-            inputs: one item for each input. Tensors for inputs in planned memory are copied now. `execute` reads
-                the other tensors.
+            inputs: one item for each input. Tensors for inputs in planned memory are copied now.
+                `execute` reads the other tensors.
 
         Raises:
             InvalidArgumentError: the number of inputs or a shape is wrong.
@@ -83,7 +83,7 @@ class ExecuTorchMethod:
         return self._method.output_view(index)
 
     def _own(self, index: int, value: Any) -> Any:
-        """Returns a copy of the tensor or array for an input in planned memory, and any other value itself."""
+        """Returns a copy of the tensor for an input in planned memory, and any other value itself."""
         metadata = self._method.metadata
         if metadata.input_tag(index) != "Tensor" or not metadata.input_tensor_meta(index).is_memory_planned():
             return value
