@@ -194,6 +194,7 @@ Error Method::step() {
   if (!in_progress_) {
     const Error prepared = services_->method->allocate_outputs();
     if (prepared != Error::Ok) return internal::log_error(prepared);
+    RL_TRY(inner().reset_execution());  // the last execute() ended after the last instruction
   }
   in_progress_ = true;
   const Error error = inner().step();

@@ -24,7 +24,7 @@ using runtime::Result;
 
 template <typename Loader>
 Result<std::unique_ptr<runtime::DataLoader>> owned(Result<Loader> loader) {
-  if (!loader.ok()) return runtime::internal::log_error(loader.error());
+  if (!loader.ok()) return loader.error();
   return std::unique_ptr<runtime::DataLoader>(std::make_unique<Loader>(std::move(*loader)));
 }
 
@@ -236,8 +236,10 @@ Result<Method*> Module::method(const std::string& method_name) {
 }
 
 Result<std::vector<EValue>> Module::execute(const std::string& method_name, const std::vector<EValue>& input_values) {
-  RL_TRY(set_inputs(method_name, input_values));
-  RL_TRY(methods_[method_name]->method->execute());
+  RL_ASSIGN(Method * loaded, method(method_name));
+  const ::rushlight::EValue* const values = input_values.data();
+  RL_TRY(runtime::internal::log_error(loaded->native().set_inputs({values, input_values.size()})));
+  RL_TRY(loaded->execute());
   return get_outputs(method_name);
 }
 
@@ -254,8 +256,7 @@ Error Module::set_input(const std::string& method_name, const EValue& input_valu
 
 Error Module::set_inputs(const std::string& method_name, const std::vector<EValue>& input_values) {
   RL_ASSIGN(Method * loaded, method(method_name));
-  const ::rushlight::EValue* const values = input_values.data();
-  return runtime::internal::log_error(loaded->native().set_inputs({values, input_values.size()}));
+  return loaded->set_inputs({input_values.data(), input_values.size()});
 }
 
 Error Module::set_output(const std::string& method_name, EValue output_value, size_t output_index) {

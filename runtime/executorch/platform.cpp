@@ -58,7 +58,9 @@ void replace(Function* function, Function other) {
 // Sends a message of the runtime to the log.
 void log_native(::rushlight::platform::LogLevel level, const char* message) {
   const LogLevel levels[] = {LogLevel::Debug, LogLevel::Info, LogLevel::Info, LogLevel::Error};
-  internal::logf(levels[static_cast<size_t>(level)], internal::get_log_timestamp(), "rushlight", "", 0, "%s", message);
+  const LogLevel shown = levels[static_cast<size_t>(level)];
+  if (shown < LogLevel::ET_MIN_LOG_LEVEL) return;
+  internal::logf(shown, internal::get_log_timestamp(), "rushlight", "", 0, "%s", message);
 }
 
 }  // namespace

@@ -174,6 +174,7 @@ TEST(ExecuTorchModule, RunsWithALoaderOfTheApplication) {
   EXPECT_EQ(module.method_meta("forward")->input_tensor_meta(0)->nbytes(), 8u);
   EXPECT_EQ(module.method_meta("backward").error(), Error::NotFound);
   EXPECT_EQ(module.forward(x).ok(), true) << "the second input stays";
+  EXPECT_EQ(module.set_inputs({x}), Error::InvalidArgument) << "set_inputs() takes all inputs";
   EXPECT_TRUE(module.unload_forward());
   EXPECT_EQ(module.forward(x).error(), Error::InvalidArgument) << "the second input was never set";
 }
@@ -275,6 +276,9 @@ TEST(ExecuTorchMethod, RunsStepByStep) {
   EXPECT_EQ(floats(outputs[0]), (std::vector<float>{2, 4}));
   EXPECT_TRUE(outputs[2].isNone());
   EXPECT_EQ(method->get_outputs(outputs, 0), Error::InvalidArgument);
+  ASSERT_EQ(method->execute(), Error::Ok);
+  EXPECT_EQ(method->step(), Error::Ok) << "after a full run, the first step runs the first instruction";
+  EXPECT_EQ(method->step(), Error::EndOfMethod);
 }
 
 // ---- Kernels ----
@@ -436,6 +440,9 @@ TEST(ExecuTorchPlatform, LogsThroughTheRegisteredFunction) {
   ET_LOG(Debug, "below the least level");
   EXPECT_EQ(logged, "I 3 methods");
   int loads = 0;
+  Module module(loader_of(adding("aten::add", "out"), &loads));
+  ASSERT_EQ(module.load_forward(), Error::Ok);
+  EXPECT_EQ(logged, "I 3 methods") << "the runtime's own debug messages are below the least level, too";
   EXPECT_FALSE(Program::load(loader_of({1, 2, 3}, &loads).get()).ok());
   EXPECT_EQ(logged.substr(0, 17), "E InvalidProgram:") << logged;
   runtime::register_pal(before);

@@ -24,7 +24,7 @@ enum class LogLevel : uint8_t { Debug, Info, Error, Fatal, NumLevels };
 namespace internal {
 
 et_timestamp_t get_log_timestamp();
-// Writes a message in printf format, cut at 255 characters.
+// Writes a message in printf format, cut at 511 characters.
 ET_PRINTFLIKE(6, 0)
 void vlogf(LogLevel level, et_timestamp_t timestamp, const char* filename, const char* function, size_t line,
            const char* format, va_list args);
