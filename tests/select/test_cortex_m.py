@@ -6,6 +6,7 @@ The host runs the loops by `runtime/tests/support/cortex_m`, headers that have t
 
 from __future__ import annotations
 
+import math
 import random
 import subprocess
 from collections.abc import Callable, Sequence
@@ -332,7 +333,9 @@ def products() -> Cases:
     cases = Cases(3)
     for rows, depth, columns in [((), 5, 3), ((1,), 64, 12), ((9,), 33, 7), ((2, 3), 128, 10), ((4,), 1, 1)]:
         cases.linear(rows, depth, columns)
-    for scale, offset in [(0.0, 0.0), (1e-40, 0.0), (1e-30, 0.0), (0.004, 1e-39), (0.004, 1e35), (1e35, 0.0)]:
+    unusual = [(0.0, 0.0), (1e-40, 0.0), (1e-30, 0.0), (0.004, 1e-39), (0.004, 1e35), (1e35, 0.0)]
+    infinite = [(math.inf, 0.0), (0.004, -math.inf), (3e38, -3e38)]
+    for scale, offset in unusual + infinite:
         cases.linear((1,), 20, 9, scale=scale, offset=offset)
     for _ in range(5):
         cases.linear(
@@ -358,6 +361,8 @@ def elementwise() -> Cases:
     for name in ("add", "mul"):
         for a, b in [
             ((3, 40), (3, 40)),
+            ((3, 5, 1), (3, 5, 1)),
+            ((2, 0), (2, 0)),
             ((2, 3, 5), (5,)),
             ((4, 1), (1, 6)),
             ((1, 3, 4, 4), (1, 3, 1, 1)),

@@ -1,5 +1,7 @@
 #include "kernels/quantized/bytes.h"
 
+#include <cstring>
+
 #include "kernels/quantized/affine_loop.h"
 
 namespace rushlight::quantized {
@@ -17,8 +19,16 @@ float inverse_of(double scale) {
   // If the scale is a float32 number, a division in float32 gives the same bits: double has more than twice as many
   // bits as float32, so that rounding to double first does not change the result. Most microcontrollers divide float32
   // numbers in hardware, but not double numbers.
-  const auto narrow = static_cast<float>(scale);
-  return static_cast<double>(narrow) == scale ? 1.0f / narrow : static_cast<float>(1.0 / scale);
+  // The conversion copies bits, because these processors have no instruction for it. It needs a positive number that is
+  // normal in float32 and has zeros in the bits that float32 does not have.
+  uint64_t bits;
+  std::memcpy(&bits, &scale, sizeof(bits));
+  const auto high = static_cast<uint32_t>(bits >> 32), low = static_cast<uint32_t>(bits);
+  if (low << 3 != 0 || (high >> 20) - 897 > 253) return static_cast<float>(1.0 / scale);
+  const uint32_t narrow_bits = (high & 0x40000000) | ((high << 3 | low >> 29) & 0x3fffffff);
+  float narrow;
+  std::memcpy(&narrow, &narrow_bits, sizeof(narrow));
+  return 1.0f / narrow;
 }
 
 }  // namespace
@@ -28,6 +38,17 @@ Requantizer::Requantizer(double scale, int64_t zero_point, int64_t minimum, int6
       zero(to_float(zero_point)),
       quant_min(to_float(minimum)),
       quant_max(to_float(maximum)) {}
+
+#if defined(RL_CORTEX_M_INT8)
+bool set_output(double scale, int64_t zero_point, int64_t minimum, int64_t maximum, cortex_m::Int8Output* output) {
+  constexpr int32_t kMax = 1 << 20;
+  const auto zero = static_cast<int32_t>(zero_point);
+  const float inverse = inverse_of(scale);
+  if (zero != zero_point || zero < -kMax || zero > kMax || inverse == 0 || !cortex_m::is_usual(inverse)) return false;
+  *output = {inverse, zero, static_cast<int32_t>(minimum) - zero, static_cast<int32_t>(maximum) - zero};
+  return true;
+}
+#endif
 
 bool require_output(KernelRuntimeContext& context, const Tensor& out, int64_t quant_min, int64_t quant_max) {
   if (!is_byte(out)) {

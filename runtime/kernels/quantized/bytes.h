@@ -35,11 +35,10 @@ struct Requantizer {
   float inverse, zero, quant_min, quant_max;
 };
 
-// Converts the parameters for the loops for Cortex-M. Returns false if these loops would give other results.
-inline bool set_output(const Requantizer& requantizer, cortex_m::Int8Output* output) {
-  return cortex_m::set_output(requantizer.inverse, requantizer.zero, requantizer.quant_min, requantizer.quant_max,
-                              output);
-}
+// Converts the parameters of a Requantizer for the loops for Cortex-M; `minimum` and `maximum` are in the range of an
+// 8-bit dtype. Returns false if these loops would give other results: if is_usual() is false for the reciprocal of the
+// scale, if it is 0, or if the magnitude of the zero point exceeds 2^20.
+bool set_output(double scale, int64_t zero_point, int64_t minimum, int64_t maximum, cortex_m::Int8Output* output);
 
 // Returns the scratch memory of the context for the loops for Cortex-M. A missing memory is not a failure, because the
 // portable kernels need less.

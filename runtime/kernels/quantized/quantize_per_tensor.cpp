@@ -11,16 +11,16 @@ void quantize_per_tensor_out(KernelRuntimeContext& context, const Tensor& in, do
       !resize_out_like(context, out, in)) {
     return;
   }
-  const Requantizer requantizer(scale, zero_point, quant_min, quant_max);
   if constexpr (cortex_m::kHasInt8) {
     cortex_m::Int8Output output;
     if (in.scalar_type() == ScalarType::Float && is_byte(out) && same_dim_order(in, out) &&
-        set_output(requantizer, &output)) {
+        set_output(scale, zero_point, quant_min, quant_max, &output)) {
       return cortex_m::quantize(in.const_data_ptr<float>(), static_cast<int32_t>(in.numel()), output,
                                 out.mutable_data_ptr<uint8_t>());
     }
   }
-  const double inverse = requantizer.inverse, zero = static_cast<double>(zero_point);
+  const double inverse = Requantizer(scale, zero_point, quant_min, quant_max).inverse;
+  const double zero = static_cast<double>(zero_point);
   AffineArithmetic arithmetic;
   arithmetic.common = ScalarType::Float;
   arithmetic.quant_min = static_cast<double>(quant_min), arithmetic.quant_max = static_cast<double>(quant_max);

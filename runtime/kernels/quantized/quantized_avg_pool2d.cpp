@@ -20,15 +20,12 @@ void quantized_avg_pool2d_out(KernelRuntimeContext& context, const Tensor& in, d
       !pooled_shape(context, pooling, in, &shape) || !resize_out(context, out, shape.span())) {
     return;
   }
-  const ImageLayout image(in, 2);
   const Window3d& w = pooling.window;
-  const ByteReader read(in);
-  const Requantizer requantize(scale, zero, quant_min, quant_max);
   const float factor = static_cast<float>(in_scale);
   if constexpr (cortex_m::kHasInt8) {
     cortex_m::Int8Means means;
     if (cortex_m_window(w, &means.window) && cortex_m_zero(in, in_zero, &means.zero) && cortex_m::is_usual(factor) &&
-        w.taps() < 1 << 16 && set_output(requantize, &means.output)) {
+        w.taps() < 1 << 16 && set_output(scale, zero, quant_min, quant_max, &means.output)) {
       cortex_m_shape(in, 2, &means.in), cortex_m_shape(out, 2, &means.out);
       means.counts_padding = count_include_pad;
       means.flip = cortex_m_flip(in);
@@ -36,6 +33,9 @@ void quantized_avg_pool2d_out(KernelRuntimeContext& context, const Tensor& in, d
       return cortex_m::average_pool(means, in.const_data_ptr<uint8_t>(), out.mutable_data_ptr<uint8_t>());
     }
   }
+  const ImageLayout image(in, 2);
+  const ByteReader read(in);
+  const Requantizer requantize(scale, zero, quant_min, quant_max);
   const int64_t channel = out.dim() - 3;
   for_each_index(context, out, w.taps(), [&](const int64_t* index, int64_t offset) {
     const int64_t top = index[channel + 1] * w.stride[1] - w.padding[1];

@@ -24,12 +24,13 @@ int64_t source_of(const Convolution& c, int axis, int64_t position, int64_t tap,
 // Computes with the loops for Cortex-M. Returns false if they do not support the arguments.
 [[maybe_unused]] bool convolve_on_cortex_m(KernelRuntimeContext& context, const Convolution& c, const Tensor& in,
                                            int64_t in_zero, const Tensor& weight, const cortex_m::Int8Scales& scales,
-                                           const Requantizer& requantize, const Tensor& out) {
+                                           const cortex_m::Int8Output& output, const Tensor& out) {
   cortex_m::Int8Convolution fast;
-  if (c.dims > 2 || c.transposed || out.numel() == 0 || in.numel() == 0 || !set_output(requantize, &fast.output) ||
-      !cortex_m_zero(in, in_zero, &fast.zero) || !cortex_m_window(c.window, &fast.window)) {
+  if (c.dims > 2 || c.transposed || out.numel() == 0 || in.numel() == 0 || !cortex_m_zero(in, in_zero, &fast.zero) ||
+      !cortex_m_window(c.window, &fast.window)) {
     return false;
   }
+  fast.output = output;
   cortex_m::ImageShape taps;
   cortex_m_shape(in, c.dims, &fast.in), cortex_m_shape(out, c.dims, &fast.out), cortex_m_shape(weight, c.dims, &taps);
   fast.groups = static_cast<int32_t>(c.groups);
@@ -67,15 +68,19 @@ void quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
   const float* const scales = elements_as_float(context, weight_scales);
   const float* const offsets = bias ? elements_as_float(context, *bias) : nullptr;
   if (context.failed()) return;
-  const Requantizer requantize(scale, zero, quant_min, quant_max);
   const cortex_m::Int8Scales parameters{static_cast<float>(in_scale), scales, weight_scales.numel() == 1 ? 0 : 1,
                                         offsets};
   if constexpr (cortex_m::kHasInt8) {
-    if (convolve_on_cortex_m(context, c, in, in_zero, weight, parameters, requantize, out)) return;
+    cortex_m::Int8Output output;
+    if (set_output(scale, zero, quant_min, quant_max, &output) &&
+        convolve_on_cortex_m(context, c, in, in_zero, weight, parameters, output, out)) {
+      return;
+    }
   }
 
   const ImageLayout image(in, c.dims), taps(weight, c.dims);
   const ByteReader read(in);
+  const Requantizer requantize(scale, zero, quant_min, quant_max);
   const int64_t in_group = image.channels / c.groups, out_group = outputs / c.groups;
   const int64_t channel = out.dim() - c.dims - 1;
   const auto in_zero_point = static_cast<int32_t>(in_zero);

@@ -2,6 +2,7 @@
 #include "kernels/quantized/bytes.h"
 #include "kernels/quantized/linear_arguments.h"
 #include "kernels/quantized/operators.h"
+#include "kernels/shared/integer.h"
 #include "kernels/shared/row_major.h"
 
 namespace rushlight::quantized {
@@ -27,9 +28,7 @@ void quantized_linear_out(KernelRuntimeContext& context, const Tensor& in, doubl
   const float* const scales = elements_as_float(context, weight_scales);
   const float* const offsets = bias ? elements_as_float(context, *bias) : nullptr;
   if (context.failed() || out.numel() == 0) return;
-  const ByteReader read(in);
-  const Requantizer requantize(scale, zero, quant_min, quant_max);
-  const int64_t rows = out.numel() / columns;
+  const int64_t rows = quotient(out.numel(), columns);
   const cortex_m::Int8Scales parameters{static_cast<float>(in_scale), scales, weight_scales.numel() == 1 ? 0 : 1,
                                         offsets};
   if constexpr (cortex_m::kHasInt8) {
@@ -38,12 +37,14 @@ void quantized_linear_out(KernelRuntimeContext& context, const Tensor& in, doubl
     linear.columns = static_cast<int32_t>(columns);
     linear.flip = cortex_m_flip(in);
     linear.scales = parameters;
-    if (cortex_m_zero(in, in_zero, &linear.zero) && set_output(requantize, &linear.output) &&
+    if (cortex_m_zero(in, in_zero, &linear.zero) && set_output(scale, zero, quant_min, quant_max, &linear.output) &&
         cortex_m::multiply(linear, inputs.data<uint8_t>(), weights.data<int8_t>(), results.data<uint8_t>(),
                            cortex_m_scratch(context))) {
       return results.finish();
     }
   }
+  const ByteReader read(in);
+  const Requantizer requantize(scale, zero, quant_min, quant_max);
   const auto in_zero_point = static_cast<int32_t>(in_zero);
   context.parallel_for(0, rows * columns, 8192 / (depth + 1) + 1, [&](int64_t begin, int64_t end) {
     for (int64_t at = begin; at < end; ++at) {

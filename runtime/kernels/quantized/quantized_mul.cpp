@@ -8,7 +8,7 @@ void quantized_mul_out(KernelRuntimeContext& context, const Tensor& a, double a_
                        int64_t quant_min, int64_t quant_max, Tensor& out) {
   if (!require_output(context, out, quant_min, quant_max)) return;
   binary_elements(
-      context, {a, a_scale, a_zero}, {b, b_scale, b_zero}, Requantizer(scale, zero, quant_min, quant_max), out,
+      context, {a, a_scale, a_zero}, {b, b_scale, b_zero}, {scale, zero, quant_min, quant_max}, out,
       [](float x, float y) { return x * y; }, cortex_m::kHasInt8 ? &cortex_m::multiply_elements : nullptr);
 }
 

@@ -22,14 +22,22 @@ void quantized_softmax_out(KernelRuntimeContext& context, const Tensor& in, cons
   const RowMajorInput table(context, exponentials);
   if (context.failed()) return;
   const int32_t* const powers = table.data<int32_t>();
-  const Rows rows({in, out}, axis);
-  const int64_t length = rows.length(0);
   const uint8_t flip =
       cortex_m_flip(in) ^ 0x80;  // byte XOR flip is an unsigned byte in the order of the quantized numbers
-  const Requantizer requantize(scale, zero, quant_min, quant_max);
+  bool has_loop = false;
   cortex_m::Int8Output output;
-  const bool has_loop = cortex_m::kHasInt8 && rows.stride(0) == 1 && rows.stride(1) == 1 && length < 1 << 16 &&
-                        set_output(requantize, &output);
+  if constexpr (cortex_m::kHasInt8) {
+    const int64_t size = in.dim() > 0 ? in.size(axis) : 1;
+    has_loop = (in.dim() == 0 || (in.stride(axis) == 1 && out.stride(axis) == 1)) && size < 1 << 16 &&
+               set_output(scale, zero, quant_min, quant_max, &output);
+    if (has_loop && in.numel() == size) {
+      return cortex_m::softmax(in.const_data_ptr<uint8_t>(), flip, powers, static_cast<int32_t>(size), output,
+                               out.mutable_data_ptr<uint8_t>());
+    }
+  }
+  const Rows rows({in, out}, axis);
+  const int64_t length = rows.length(0);
+  const Requantizer requantize(scale, zero, quant_min, quant_max);
   rows.for_each(context, [&](const int64_t* offsets) {
     const uint8_t* const from = in.const_data_ptr<uint8_t>() + offsets[0];
     uint8_t* const to = out.mutable_data_ptr<uint8_t>() + offsets[1];

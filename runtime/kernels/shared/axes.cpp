@@ -50,12 +50,15 @@ bool is_row_major(const Tensor& tensor) {
 }
 
 bool same_layout(const Tensor& a, const Tensor& b) {
-  if (!same_shape(a, b)) return false;
-  if (a.numel() == 0) return true;
-  for (int64_t axis = 0; axis < a.dim(); ++axis) {
-    if (a.size(axis) != 1 && a.stride(axis) != b.stride(axis)) return false;
+  const TensorImpl &x = *a.impl(), &y = *b.impl();
+  if (x.dim != y.dim) return false;
+  bool same_strides = true;
+  for (int axis = x.dim; axis-- > 0;) {
+    const SizesType size = x.sizes[axis];
+    if (size != y.sizes[axis]) return false;
+    if (size != 1 && x.strides[axis] != y.strides[axis]) same_strides = false;
   }
-  return true;
+  return same_strides || x.numel == 0;
 }
 
 }  // namespace rushlight

@@ -23,7 +23,7 @@ bool read_pooling(KernelRuntimeContext& context, const Tensor& in, int64_t dims,
     return false;
   }
   for (int i = 0; i < 3; ++i) {
-    if (2 * w.padding[i] > w.dilation[i] * (w.kernel[i] - 1) + 1) {
+    if (w.padding[i] > 0 && 2 * w.padding[i] > w.dilation[i] * (w.kernel[i] - 1) + 1) {
       context.fail(Error::InvalidArgument, "padding %lld is more than half of a window of size %lld",
                    static_cast<long long>(w.padding[i]), static_cast<long long>(w.kernel[i]));
       return false;

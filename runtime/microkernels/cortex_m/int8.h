@@ -7,7 +7,6 @@
 // The zero points of uint8 tensors are reduced by 128 here.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -47,17 +46,6 @@ inline bool is_usual(float factor) {
   std::memcpy(&bits, &factor, sizeof(bits));
   const uint32_t magnitude = bits << 1;  // without the sign
   return magnitude == 0 || magnitude - kLeastUsual <= kMostUsual - kLeastUsual;
-}
-
-// Sets `output`. The zero point and the bounds are integers in float32. Returns false if is_usual() is false for
-// `inverse`, if `inverse` is 0, or if the magnitude of the zero point exceeds 2^20.
-inline bool set_output(float inverse, float zero, float least, float most, Int8Output* output) {
-  if (!is_usual(inverse) || inverse == 0 || !(std::fabs(zero) <= 0x1p20f) || !(least <= most)) return false;
-  output->inverse = inverse;
-  output->zero = static_cast<int32_t>(zero);
-  output->least = static_cast<int32_t>(least - zero);
-  output->most = static_cast<int32_t>(most - zero);
-  return true;
 }
 
 // The scales and the bias of the outputs of a convolution or a linear layer: real = sum * factor + bias.
@@ -100,8 +88,8 @@ struct Int8Convolution {
   int32_t depth() const { return in.channels / groups * window.kernel_h * window.kernel_w; }
 };
 
-// Computes all images. Returns false, and computes nothing, if this convolution is not supported, if is_usual() is
-// false for a factor or the bias, or if there is no memory.
+// Computes all images. Returns false, and computes nothing, if this convolution is not supported, if a factor or the
+// bias could give other results than the portable kernel (see set_channels()), or if there is no memory.
 bool convolve(const Int8Convolution& convolution, const uint8_t* in, const int8_t* weights, uint8_t* out,
               const ScratchMemory& memory);
 
@@ -114,8 +102,8 @@ struct Int8Linear {
   Int8Scales scales;
   Int8Output output;
 };
-// Computes all rows. Returns false, and computes nothing, if is_usual() is false for a factor or the bias, or if there
-// is no memory.
+// Computes all rows. Returns false, and computes nothing, if a factor or the bias could give other results than the
+// portable kernel, or if there is no memory.
 bool multiply(const Int8Linear& linear, const uint8_t* in, const int8_t* weights, uint8_t* out,
               const ScratchMemory& memory);
 

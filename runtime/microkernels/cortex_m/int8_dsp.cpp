@@ -44,6 +44,34 @@ RL_INLINE uint32_t larger_bytes(uint32_t a, uint32_t b) {
   return static_cast<uint32_t>(__sel(static_cast<uint8x4_t>(a), static_cast<uint8x4_t>(b)));
 }
 
+// Quantizes numbers as requantized_number() does. If the range of the results is the whole range of int8, SSAT clamps
+// them in one instruction.
+struct Quantizer {
+  explicit Quantizer(const Int8Output& output)
+      : inverse(output.inverse),
+        zero(output.zero),
+        least(output.least),
+        most(output.most),
+        is_whole_int8(least + zero == -128 && most + zero == 127) {}
+  RL_MEMBER int32_t saturated_number(float real) const {
+    int32_t number = __ssat(__qadd(round_to_int32(real * inverse), zero), 8);
+#if defined(__arm__)
+    asm("" : "+r"(number));  // stops the compiler from extending the byte before it stores it
+#endif
+    return number;
+  }
+  RL_MEMBER int32_t number(float real) const { return requantized_number(real, {inverse, zero, least, most}); }
+  RL_MEMBER uint8_t operator()(float real) const {
+    return static_cast<uint8_t>(is_whole_int8 ? saturated_number(real) : number(real));
+  }
+  RL_MEMBER uint8_t operator()(int32_t sum, const Int8Channel& channel) const {
+    return (*this)(static_cast<float>(sum) * channel.factor + channel.offset);
+  }
+  const float inverse;
+  const int32_t zero, least, most;
+  const bool is_whole_int8;
+};
+
 // Multiplies one patch by one row of weights.
 RL_ONCE int32_t product(const Patch* patch, const int8_t* weights, int32_t depth) {
   const auto* x = reinterpret_cast<const uint32_t*>(patch);
@@ -58,6 +86,22 @@ RL_ONCE int32_t product(const Patch* patch, const int8_t* weights, int32_t depth
   const auto* rest = reinterpret_cast<const int16_t*>(x);
   for (int32_t n = depth & 3; n > 0; --n) sum += *rest++ * *weights++;
   return sum;
+}
+
+// Multiplies one patch by two rows of weights.
+RL_INLINE void products_of_pair(const Patch* patch, const int8_t* a, const int8_t* b, int32_t depth,
+                                int32_t (&sums)[2]) {
+  const auto* x = reinterpret_cast<const uint32_t*>(patch);
+  int32_t xa = 0, xb = 0;
+  for (const uint32_t* const end = x + (depth >> 2) * 2; x != end; x += 2) {
+    const uint32_t aw = load_word(a), bw = load_word(b), even = x[0], odd = x[1];
+    xa = add_products(even_bytes(aw), even, xa), xb = add_products(even_bytes(bw), even, xb);
+    xa = add_products(odd_bytes(aw), odd, xa), xb = add_products(odd_bytes(bw), odd, xb);
+    a += 4, b += 4;
+  }
+  const auto* rest = reinterpret_cast<const int16_t*>(x);
+  for (int32_t n = depth & 3; n > 0; --n, ++rest) xa += *rest * *a++, xb += *rest * *b++;
+  sums[0] = xa, sums[1] = xb;
 }
 
 // Multiplies two patches by two rows of weights.
@@ -88,7 +132,19 @@ RL_INLINE void products_of_two(const Patch* patches, int32_t step, const int8_t*
 }  // namespace
 
 bool set_channels(const Int8Scales& scales, Int8Channel* channels, int32_t count) {
-  return set_each_channel(scales, channels, count);
+  // Denormal numbers give the same results as in the portable kernels. Only infinities and NaN could give others, and
+  // then the total is one of them.
+  const float none = 0, in_scale = scales.in_scale, *scale = scales.scales;
+  const float* bias = scales.bias == nullptr ? &none : scales.bias;
+  const int32_t scale_step = static_cast<int32_t>(scales.scale_step), bias_step = scales.bias == nullptr ? 0 : 1;
+  float total = 0;
+  for (; count > 0; --count, ++channels, scale += scale_step, bias += bias_step) {
+    const float factor = *scale * in_scale, offset = *bias;
+    channels->factor = factor;
+    channels->offset = offset;
+    total += factor, total += offset;
+  }
+  return std::isfinite(total);
 }
 
 void set_corrections(const int8_t*, int32_t, int32_t, Int8Channel*, int32_t) {}
@@ -115,28 +171,35 @@ void expand(const uint8_t* from, uint8_t flip, int32_t depth, int32_t zero, Patc
 
 void products(const Patch* patches, int32_t step, const int8_t* weights, int32_t depth, const Int8Channel* channels,
               int32_t count, const Int8Output& output, uint8_t* out, int32_t pixel_stride, int32_t channel_stride) {
+  const Quantizer quantized(output);
   for (; count > 1; count -= 2) {
     int32_t sums[4];
     products_of_two(patches, step, weights, weights + depth, depth, sums);
     for (int32_t i = 0; i < 4; i += 2, ++channels, out += channel_stride) {
-      out[0] = requantized(sums[i], *channels, output);
-      out[pixel_stride] = requantized(sums[i + 1], *channels, output);
+      out[0] = quantized(sums[i], *channels);
+      out[pixel_stride] = quantized(sums[i + 1], *channels);
     }
     weights += 2 * depth;
   }
   if (count == 0) return;
   for (int32_t i = 0; i < 2; ++i, patches += step, out += pixel_stride) {
-    *out = requantized(product(patches, weights, depth), *channels, output);
+    *out = quantized(product(patches, weights, depth), *channels);
   }
 }
 
 void products_of_one(const Patch* patch, const int8_t* weights, int32_t depth, int32_t, const Int8Channel* channels,
                      int32_t count, const Int8Output& output, uint8_t* out, int32_t channel_stride) {
-  for (; count > 0; --count) {
-    *out = requantized(product(patch, weights, depth), *channels++, output);
-    weights += depth;
-    out += channel_stride;
+  const Quantizer quantized(output);
+  for (; count > 1; count -= 2) {
+    int32_t sums[2];
+    products_of_pair(patch, weights, weights + depth, depth, sums);
+    out[0] = quantized(sums[0], channels[0]);
+    out[channel_stride] = quantized(sums[1], channels[1]);
+    out += 2 * channel_stride;
+    channels += 2;
+    weights += 2 * depth;
   }
+  if (count > 0) *out = quantized(product(patch, weights, depth), *channels);
 }
 
 void copy_bytes(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip, int8_t* to) {
@@ -165,6 +228,7 @@ void fill_plane(Plane* to, int32_t n, int32_t) {
 void depthwise(const Plane* plane, const uint16_t* places, int32_t pixels, const uint16_t* offsets,
                const TapWeight* weights, int32_t taps, const Int8Channel& channel, const Int8Output& output,
                uint8_t* out, int32_t pixel_stride) {
+  const Quantizer quantized(output);
   for (; pixels > 0; pixels -= kTapPixels) {
     const Plane *a = plane + places[0], *b = plane + places[1], *c = plane + places[2], *d = plane + places[3];
     int32_t sums[4] = {0, 0, 0, 0};
@@ -177,40 +241,68 @@ void depthwise(const Plane* plane, const uint16_t* places, int32_t pixels, const
       sums[3] = add_products(load_word(d + at), *w, sums[3]);
     }
     for (int32_t i = 0; i < kTapPixels && i < pixels; ++i) {
-      *out = requantized(sums[i], channel, output);
+      *out = quantized(sums[i], channel);
       out += pixel_stride;
     }
     places += kTapPixels;
   }
 }
 
-uint32_t sum_of_bytes(const uint8_t* from, int32_t n, uint32_t flips) {
-  uint32_t total = 0;
-  for (; n > 3; n -= 4, from += 4) total = __usada8(static_cast<uint8x4_t>(load_word(from) ^ flips), 0, total);
-  for (; n > 0; --n) total += *from++ ^ (flips & 0xff);
-  return total;
+namespace {
+
+// Returns `total` plus the sum of n adjacent bytes XOR `flips`.
+RL_INLINE uint32_t add_bytes(const uint8_t* from, int32_t n, uint32_t flips, uint32_t total) {
+  for (int32_t words = n >> 2; words > 0; --words, from += 4) {
+    total = __usada8(static_cast<uint8x4_t>(load_word(from) ^ flips), 0, total);
+  }
+  if ((n & 2) != 0) {
+    uint16_t pair;
+    std::memcpy(&pair, from, sizeof(pair));
+    total = __usada8(static_cast<uint8x4_t>(pair ^ (flips & 0xffff)), 0, total);
+    from += 2;
+  }
+  return (n & 1) != 0 ? total + (*from ^ (flips & 0xff)) : total;
 }
 
-void row_means(const WindowRow& row, const Int8Means& means, const uint8_t* from, int32_t n, uint8_t* out) {
-  const Int8Output output = means.output;
-  const int32_t bias = row.bias, kernel_w = row.kernel_w, tap_stride = row.tap_stride, taps = row.kernel_h * kernel_w;
+}  // namespace
+
+uint32_t sum_of_bytes(const uint8_t* from, int32_t n, uint32_t flips) { return add_bytes(from, n, flips, 0); }
+
+namespace {
+
+// Computes the means of n windows. If kIsDense is true, the taps of a row are adjacent.
+template <bool kIsDense>
+RL_INLINE void means_of_row(const WindowRow& row, const Int8Means& means, int32_t kernel_h, int32_t kernel_w,
+                            const uint8_t* from, int32_t n, uint8_t* out) {
+  const Quantizer quantized(means.output);
+  const int32_t bias = row.bias, stride = row.stride, row_stride = row.row_stride, out_stride = row.out_stride;
+  const int32_t taps = kernel_h * kernel_w, zeros = -taps * (128 + means.zero);
   const auto divisor = static_cast<float>(taps);
-  const int32_t zeros = -taps * (128 + means.zero);
+  const float factor = means.factor;
   for (; n > 0; --n) {
-    int32_t sum = zeros;
+    uint32_t sum = static_cast<uint32_t>(zeros);
     const uint8_t* line = from;
-    for (int32_t y = row.kernel_h; y > 0; --y) {
-      const uint8_t* tap = line;
-      for (int32_t x = kernel_w; x > 0; --x) {
-        sum += *tap ^ bias;
-        tap += tap_stride;
+    for (int32_t y = kernel_h; y > 0; --y, line += row_stride) {
+      if constexpr (kIsDense) {
+        sum = add_bytes(line, kernel_w, bias * 0x01010101u, sum);
+      } else {
+        const uint8_t* tap = line;
+        for (int32_t x = kernel_w; x > 0; --x, tap += row.tap_stride) sum += *tap ^ bias;
       }
-      line += row.row_stride;
     }
-    *out = requantized(static_cast<float>(sum) * means.factor / divisor, output);
-    from += row.stride;
-    out += row.out_stride;
+    *out = quantized(static_cast<float>(static_cast<int32_t>(sum)) * factor / divisor);
+    from += stride;
+    out += out_stride;
   }
+}
+
+}  // namespace
+
+void row_means(const WindowRow& row, const Int8Means& means, const uint8_t* from, int32_t n, uint8_t* out) {
+  int32_t kernel_h = row.kernel_h, kernel_w = row.kernel_w;
+  if (row.tap_stride != 1) return means_of_row<false>(row, means, kernel_h, kernel_w, from, n, out);
+  if (row.row_stride == kernel_w) kernel_w *= kernel_h, kernel_h = 1;
+  means_of_row<true>(row, means, kernel_h, kernel_w, from, n, out);
 }
 
 void row_maxima(const WindowRow& row, const uint8_t* from, int32_t place, int32_t n, uint8_t* out, int64_t* indices) {
@@ -241,20 +333,20 @@ void row_maxima(const WindowRow& row, const uint8_t* from, int32_t place, int32_
 
 namespace {
 
-// Returns whether the range of the results is the whole range of int8, so that SSAT can clamp them.
-bool is_whole_int8(const Int8Output& output) {
-  return output.least + output.zero == -128 && output.most + output.zero == 127;
-}
-
-RL_INLINE int32_t saturated_number(float real, const Int8Output& output) {
-  return __ssat(__qadd(round_to_int32(real * output.inverse), output.zero), 8);
-}
-RL_INLINE uint8_t saturated(float real, const Int8Output& output) {
-  return static_cast<uint8_t>(saturated_number(real, output));
-}
-
 RL_INLINE float real_number(int8_t number, const Int8Operand& operand) {
   return static_cast<float>(number - operand.zero) * operand.scale;
+}
+
+// Adds the byte at bits [kShift, kShift + 8) of a word, as an int8 number.
+template <int kShift>
+RL_INLINE int32_t add_byte(int32_t sum, uint32_t word) {
+#if defined(__arm__)
+  int32_t result;
+  asm("sxtab %0, %1, %2, ror %3" : "=r"(result) : "r"(sum), "r"(word), "n"(kShift));
+  return result;
+#else
+  return sum + static_cast<int8_t>(word >> kShift);
+#endif
 }
 
 // Computes op(a, b) for a commutative operation.
@@ -262,19 +354,30 @@ template <typename Op>
 RL_INLINE void binary(const Int8Operand& a, const Int8Operand& b, int32_t n, const Int8Output& output, uint8_t* out,
                       const Op& op) {
   const Int8Operand left = a.step == 0 ? b : a, right = a.step == 0 ? a : b;
-  const Int8Output to = output;
+  const Quantizer quantized(output);
   const auto *x = reinterpret_cast<const int8_t*>(left.data), *y = reinterpret_cast<const int8_t*>(right.data);
   const uint8_t* const end = out + n;
-  if ((left.flip | right.flip) == 0 && left.step == 1 && is_whole_int8(to)) {
+  if ((left.flip | right.flip) == 0 && left.step == 1 && quantized.is_whole_int8) {
     if (right.step == 0) {
       const float q = real_number(*y, right);
-      while (out != end) *out++ = saturated(op(real_number(*x++, left), q), to);
+      while (out != end) *out++ = static_cast<uint8_t>(quantized.saturated_number(op(real_number(*x++, left), q)));
     }
-    while (out != end) *out++ = saturated(op(real_number(*x++, left), real_number(*y++, right)), to);
+    const int32_t left_zero = -left.zero, right_zero = -right.zero;
+    for (; end - out > 3; x += 4, y += 4, out += 4) {
+      const uint32_t p = load_word(x), q = load_word(y);
+      const auto result = [&](int32_t u, int32_t v) {
+        return static_cast<uint8_t>(
+            quantized.saturated_number(op(static_cast<float>(u) * left.scale, static_cast<float>(v) * right.scale)));
+      };
+      out[0] = result(add_byte<0>(left_zero, p), add_byte<0>(right_zero, q));
+      out[1] = result(add_byte<8>(left_zero, p), add_byte<8>(right_zero, q));
+      out[2] = result(add_byte<16>(left_zero, p), add_byte<16>(right_zero, q));
+      out[3] = result(add_byte<24>(left_zero, p), add_byte<24>(right_zero, q));
+    }
   }
   for (; out != end; x += left.step, y += right.step) {
     const float p = real_number(static_cast<uint8_t>(*x), left), q = real_number(static_cast<uint8_t>(*y), right);
-    *out++ = requantized(op(p, q), to);
+    *out++ = quantized(op(p, q));
   }
 }
 
@@ -304,25 +407,25 @@ void softmax(const uint8_t* in, uint8_t flip, const int32_t* exponentials, int32
   int64_t sum = 0;
   for (int32_t k = 0; k < n; ++k) sum += exponentials[largest - (in[k] ^ flip)];
   const float inverse = sum == 0 ? 0.0f : 1.0f / static_cast<float>(sum);
-  const Int8Output to = output;
+  const Quantizer quantized(output);
   for (const uint8_t* const end = in + n; in != end;) {
-    *out++ = requantized(static_cast<float>(exponentials[largest - (*in++ ^ flip)]) * inverse, to);
+    *out++ = quantized(static_cast<float>(exponentials[largest - (*in++ ^ flip)]) * inverse);
   }
 }
 
 void quantize(const float* in, int32_t n, const Int8Output& output, uint8_t* out) {
-  const Int8Output to = output;
+  const Quantizer quantized(output);
   const uint8_t* const end = out + n;
-  if (is_whole_int8(to)) {
+  if (quantized.is_whole_int8) {
     while (out != end) {
       const float real = *in++;
-      const int32_t number = saturated_number(real, to);
+      const int32_t number = quantized.saturated_number(real);
       *out++ = static_cast<uint8_t>(real == real ? number : 0);
     }
   }
   while (out != end) {
     const float real = *in++;
-    const int32_t number = requantized_number(real, to);
+    const int32_t number = quantized.number(real);
     *out++ = static_cast<uint8_t>(real == real ? number : 0);
   }
 }

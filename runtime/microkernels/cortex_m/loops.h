@@ -54,7 +54,7 @@ struct Int8Channel {
 };
 inline size_t channel_bytes(int32_t count) { return padded(count * static_cast<int64_t>(sizeof(Int8Channel))); }
 // Sets the factors and the offsets of `count` channels. Returns false if the loops could give other results than the
-// portable kernels: if is_usual() is false for one of them.
+// portable kernels: with Helium if is_usual() is false for one of them, else if one of them is not finite.
 bool set_channels(const Int8Scales& scales, Int8Channel* channels, int32_t count);
 // As set_channels(), one channel after the other.
 RL_INLINE bool set_each_channel(const Int8Scales& scales, Int8Channel* channels, int32_t count) {
