@@ -29,7 +29,7 @@ inline bool run_on_cortex_m(const LoopNest& nest, const Operand& a, const Operan
   cortex_m::Int8Operand left, right;
   const auto set_operand = [](const Operand& operand, int64_t step, cortex_m::Int8Operand* to) {
     to->step = static_cast<int32_t>(step);
-    to->flip = cortex_m_flip(operand.tensor);
+    to->sign_mask = cortex_m_sign_mask(operand.tensor);
     to->scale = static_cast<float>(operand.scale);
     return (step == 0 || step == 1) && cortex_m_zero(operand.tensor, operand.zero, &to->zero) &&
            cortex_m::is_usual(to->scale);

@@ -14,12 +14,12 @@ inline constexpr DtypeSet kBytes{ScalarType::Byte, ScalarType::Char};
 
 inline bool is_byte(const Tensor& tensor) { return kBytes.contains(tensor.scalar_type()); }
 
-// Reads int8 and uint8: converts a byte XOR `flip` to int8, and adds `offset`.
+// Reads int8 and uint8: converts a byte XOR `sign_mask` to int8, and adds `offset`.
 struct ByteReader {
   explicit ByteReader(const Tensor& tensor)
-      : flip(tensor.scalar_type() == ScalarType::Byte ? 0x80 : 0), offset(flip ? 128 : 0) {}
-  int32_t operator()(uint8_t byte) const { return static_cast<int8_t>(byte ^ flip) + offset; }
-  uint8_t flip;
+      : sign_mask(tensor.scalar_type() == ScalarType::Byte ? 0x80 : 0), offset(sign_mask ? 128 : 0) {}
+  int32_t operator()(uint8_t byte) const { return static_cast<int8_t>(byte ^ sign_mask) + offset; }
+  uint8_t sign_mask;
   int32_t offset;
 };
 

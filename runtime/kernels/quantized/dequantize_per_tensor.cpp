@@ -15,7 +15,7 @@ void dequantize_per_tensor_out(KernelRuntimeContext& context, const Tensor& in, 
     return;
   }
   if constexpr (cortex_m::kHasInt8) {
-    cortex_m::Int8Operand operand{nullptr, 1, cortex_m_flip(in), 0, static_cast<float>(scale)};
+    cortex_m::Int8Operand operand{nullptr, 1, cortex_m_sign_mask(in), 0, static_cast<float>(scale)};
     if (is_byte(in) && result == ScalarType::Float && same_dim_order(in, out) && cortex_m::is_usual(operand.scale) &&
         cortex_m_zero(in, zero_point, &operand.zero)) {
       operand.data = in.const_data_ptr<uint8_t>();

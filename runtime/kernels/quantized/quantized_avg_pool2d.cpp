@@ -28,7 +28,7 @@ void quantized_avg_pool2d_out(KernelRuntimeContext& context, const Tensor& in, d
         w.taps() < 1 << 16 && set_output(scale, zero, quant_min, quant_max, &means.output)) {
       cortex_m_shape(in, 2, &means.in), cortex_m_shape(out, 2, &means.out);
       means.counts_padding = count_include_pad;
-      means.flip = cortex_m_flip(in);
+      means.sign_mask = cortex_m_sign_mask(in);
       means.factor = factor;
       return cortex_m::average_pool(means, in.const_data_ptr<uint8_t>(), out.mutable_data_ptr<uint8_t>());
     }

@@ -34,7 +34,7 @@ int64_t source_of(const Convolution& c, int axis, int64_t position, int64_t tap,
   cortex_m::ImageShape taps;
   cortex_m_shape(in, c.dims, &fast.in), cortex_m_shape(out, c.dims, &fast.out), cortex_m_shape(weight, c.dims, &taps);
   fast.groups = static_cast<int32_t>(c.groups);
-  fast.flip = cortex_m_flip(in);
+  fast.sign_mask = cortex_m_sign_mask(in);
   if (taps.batch_stride != fast.depth()) return false;
   fast.weight_channel_stride = taps.channel_stride;
   fast.weight_row_stride = taps.row_stride;

@@ -35,7 +35,7 @@ void quantized_linear_out(KernelRuntimeContext& context, const Tensor& in, doubl
     cortex_m::Int8Linear linear;
     linear.rows = static_cast<int32_t>(rows), linear.depth = static_cast<int32_t>(depth);
     linear.columns = static_cast<int32_t>(columns);
-    linear.flip = cortex_m_flip(in);
+    linear.sign_mask = cortex_m_sign_mask(in);
     linear.scales = parameters;
     if (cortex_m_zero(in, in_zero, &linear.zero) && set_output(scale, zero, quant_min, quant_max, &linear.output) &&
         cortex_m::multiply(linear, inputs.data<uint8_t>(), weights.data<int8_t>(), results.data<uint8_t>(),

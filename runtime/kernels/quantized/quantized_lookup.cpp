@@ -21,7 +21,7 @@ void quantized_lookup_out(KernelRuntimeContext& context, const Tensor& in, const
   nest.add(in);
   nest.sort_by(0);
   nest.collapse();
-  const uint8_t flip = in.scalar_type() == ScalarType::Char ? 0x80 : 0;
+  const uint8_t sign_mask = in.scalar_type() == ScalarType::Char ? 0x80 : 0;
   switch_element_size(context, out.element_size(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* const values = entries.data<T>();
@@ -31,12 +31,12 @@ void quantized_lookup_out(KernelRuntimeContext& context, const Tensor& in, const
         const uint8_t* from = in.const_data_ptr<uint8_t>() + offsets[1];
         if constexpr (cortex_m::kHasInt8 && sizeof(T) == 1) {
           if (nest.inner_stride(0) == 1 && nest.inner_stride(1) == 1) {
-            return cortex_m::look_up(from, flip, reinterpret_cast<const uint8_t*>(values), static_cast<int32_t>(n),
+            return cortex_m::look_up(from, sign_mask, reinterpret_cast<const uint8_t*>(values), static_cast<int32_t>(n),
                                      reinterpret_cast<uint8_t*>(to));
           }
         }
         for (int64_t i = 0; i < n; ++i) {
-          to[i * nest.inner_stride(0)] = values[from[i * nest.inner_stride(1)] ^ flip];
+          to[i * nest.inner_stride(0)] = values[from[i * nest.inner_stride(1)] ^ sign_mask];
         }
       });
     });

@@ -43,7 +43,7 @@ void quantized_mean_out(KernelRuntimeContext& context, const Tensor& in, double 
           if constexpr (cortex_m::kHasInt8) {
             if (length < 1 << 16) {
               sum += cortex_m::sum(from + at[0], static_cast<int32_t>(elements.inner_stride(0)),
-                                   static_cast<int32_t>(length), cortex_m_flip(in)) +
+                                   static_cast<int32_t>(length), cortex_m_sign_mask(in)) +
                      read.offset * length;
               return;
             }

@@ -22,8 +22,8 @@ void quantized_softmax_out(KernelRuntimeContext& context, const Tensor& in, cons
   const RowMajorInput table(context, exponentials);
   if (context.failed()) return;
   const int32_t* const powers = table.data<int32_t>();
-  const uint8_t flip =
-      cortex_m_flip(in) ^ 0x80;  // byte XOR flip is an unsigned byte in the order of the quantized numbers
+  const uint8_t sign_mask =
+      cortex_m_sign_mask(in) ^ 0x80;  // byte XOR sign_mask is an unsigned byte in the order of the quantized numbers
   bool has_loop = false;
   cortex_m::Int8Output output;
   if constexpr (cortex_m::kHasInt8) {
@@ -31,7 +31,7 @@ void quantized_softmax_out(KernelRuntimeContext& context, const Tensor& in, cons
     has_loop = (in.dim() == 0 || (in.stride(axis) == 1 && out.stride(axis) == 1)) && size < 1 << 16 &&
                set_output(scale, zero, quant_min, quant_max, &output);
     if (has_loop && in.numel() == size) {
-      return cortex_m::softmax(in.const_data_ptr<uint8_t>(), flip, powers, static_cast<int32_t>(size), output,
+      return cortex_m::softmax(in.const_data_ptr<uint8_t>(), sign_mask, powers, static_cast<int32_t>(size), output,
                                out.mutable_data_ptr<uint8_t>());
     }
   }
@@ -42,9 +42,9 @@ void quantized_softmax_out(KernelRuntimeContext& context, const Tensor& in, cons
     const uint8_t* const from = in.const_data_ptr<uint8_t>() + offsets[0];
     uint8_t* const to = out.mutable_data_ptr<uint8_t>() + offsets[1];
     if constexpr (cortex_m::kHasInt8) {
-      if (has_loop) return cortex_m::softmax(from, flip, powers, static_cast<int32_t>(length), output, to);
+      if (has_loop) return cortex_m::softmax(from, sign_mask, powers, static_cast<int32_t>(length), output, to);
     }
-    const auto number = [&](int64_t i) { return from[i * rows.stride(0)] ^ flip; };
+    const auto number = [&](int64_t i) { return from[i * rows.stride(0)] ^ sign_mask; };
     int largest = 0;
     for (int64_t i = 0; i < length; ++i) largest = number(i) > largest ? number(i) : largest;
     int64_t sum = 0;

@@ -19,11 +19,11 @@ void cortex_m_shape(const Tensor& tensor, int64_t dims, cortex_m::ImageShape* sh
 bool cortex_m_window(const Window3d& w, cortex_m::ImageWindow* window);
 
 // Returns the mask that converts bytes of the tensor to int8 by XOR.
-inline uint8_t cortex_m_flip(const Tensor& tensor) { return tensor.scalar_type() == ScalarType::Byte ? 0x80 : 0; }
+inline uint8_t cortex_m_sign_mask(const Tensor& tensor) { return tensor.scalar_type() == ScalarType::Byte ? 0x80 : 0; }
 
 // Converts the zero point of the tensor to int8 form. Returns false if it is out of range.
 inline bool cortex_m_zero(const Tensor& tensor, int64_t zero, int32_t* result) {
-  const int64_t shifted = zero - cortex_m_flip(tensor);
+  const int64_t shifted = zero - cortex_m_sign_mask(tensor);
   *result = static_cast<int32_t>(shifted);
   return shifted >= -128 && shifted <= 127;
 }

@@ -148,7 +148,7 @@ bool require_long(KernelRuntimeContext& context, const Tensor& indices) {
   cortex_m_shape(in, pooling.dims, &maxima.in);
   cortex_m_shape(out, pooling.dims, &maxima.out);
   cortex_m_shape(indices, pooling.dims, &maxima.indices);
-  maxima.flip = cortex_m_flip(in);
+  maxima.sign_mask = cortex_m_sign_mask(in);
   cortex_m::max_pool(maxima, in.const_data_ptr<uint8_t>(), out.mutable_data_ptr<uint8_t>(),
                      indices.mutable_data_ptr<int64_t>());
   return true;

@@ -66,7 +66,7 @@ PatchPlan::PatchPlan(const Int8Convolution& c) : depth(c.depth()) {
              matches(w.kernel_h, w.dilation_h * c.in.row_stride, c.weight_row_stride) &&
              matches(w.kernel_w, w.dilation_w * c.in.column_stride, c.weight_column_stride);
   if (is_dense) return;
-  if (!is_padded && c.flip == 0) {
+  if (!is_padded && c.sign_mask == 0) {
     channel_step = c.in.channel_stride, column_step = c.in.column_stride, row_step = c.in.row_stride * w.dilation_h;
     const auto distance = [](int32_t count, int32_t stride) { return (int64_t{count} - 1) * stride; };
     reach = distance(inputs, channel_step) + distance(w.kernel_h, row_step) +
@@ -108,7 +108,7 @@ void fill_lines(const Int8Convolution& c, const PatchPlan& plan, const uint8_t* 
     const uint8_t* from = image + row * c.in.row_stride;
     int8_t* to = lines + columns.begin * plan.column_step;
     for (int32_t i = 0; i < outer; ++i) {
-      copy_bytes(from, inner_from, inner, c.flip, to);
+      copy_bytes(from, inner_from, inner, c.sign_mask, to);
       from += outer_from;
       to += outer_to;
     }
@@ -160,7 +160,7 @@ void convolve_patches(const Int8Convolution& c, const PatchPlan& plan, const uin
         for (int32_t x = 0; x < c.out.width; ++x, from += column_stride) {
           Patch* const patch = patches + waiting * plan.step;
           if (plan.is_dense) {
-            expand(reinterpret_cast<const uint8_t*>(from), c.flip, plan.depth, c.zero, patch);
+            expand(reinterpret_cast<const uint8_t*>(from), c.sign_mask, plan.depth, c.zero, patch);
           } else {
             gather(from, offsets, plan.depth, c.zero, patch);
           }
@@ -262,7 +262,7 @@ void convolve_planes(const Int8Convolution& c, const StripPlan& plan, const uint
             in + image * c.in.batch_stride + channel * c.in.channel_stride + (top + begin) * c.in.row_stride;
         Plane* to = plane + begin * width + columns.begin;
         for (int32_t line = begin; line < end; ++line, from += c.in.row_stride, to += width) {
-          copy_plane(from, c.in.column_stride, columns.count, c.flip, c.zero, to);
+          copy_plane(from, c.in.column_stride, columns.count, c.sign_mask, c.zero, to);
         }
         for (int32_t o = channel * multiples; o < (channel + 1) * multiples; ++o) {
           channels[o].correction = set_tap_weights(c, weights + o * depth, tap_weights);
@@ -294,7 +294,8 @@ bool convolve(const Int8Convolution& c, const uint8_t* in, const int8_t* weights
               const ScratchMemory& memory) {
   if (c.out.row_stride != c.out.width * c.out.column_stride) return false;
   if (is_linear(c)) {
-    return multiply({1, c.in.channels, c.out.channels, c.flip, c.zero, c.scales, c.output}, in, weights, out, memory);
+    return multiply({1, c.in.channels, c.out.channels, c.sign_mask, c.zero, c.scales, c.output}, in, weights, out,
+                    memory);
   }
   if (is_depthwise(c)) return convolve_by(StripPlan(c), convolve_planes, c, in, weights, out, memory);
   return convolve_by(PatchPlan(c), convolve_patches, c, in, weights, out, memory);

@@ -17,7 +17,7 @@ bool multiply(const Int8Linear& linear, const uint8_t* in, const int8_t* weights
   if (linear.rows >= kPixels) set_corrections(weights, depth, linear.zero, channels, columns);
   int32_t waiting = 0;
   for (int32_t i = 0; i < linear.rows; ++i, in += depth) {
-    expand(in, linear.flip, depth, linear.zero, patches + waiting * step);
+    expand(in, linear.sign_mask, depth, linear.zero, patches + waiting * step);
     if (++waiting < kPixels) continue;
     products(patches, step, weights, depth, channels, columns, linear.output, out, columns, 1);
     out += kPixels * columns;

@@ -3,8 +3,8 @@
 // extension of Armv7E-M. Builds for other processors do not contain these loops.
 //
 // The results are equal to those of the portable kernels bit for bit: sums of integers are exact, and the float32
-// operations and their order are the same. A byte XOR `flip` is an int8 number; flip is 0 for int8 and 0x80 for uint8.
-// The zero points of uint8 tensors are reduced by 128 here.
+// operations and their order are the same. A byte XOR `sign_mask` is an int8 number; sign_mask is 0 for int8 and 0x80
+// for uint8. The zero points of uint8 tensors are reduced by 128 here.
 #pragma once
 
 #include <cstddef>
@@ -80,7 +80,7 @@ struct Int8Convolution {
   ImageWindow window;
   int32_t groups;
   int32_t weight_channel_stride, weight_row_stride, weight_column_stride;
-  uint8_t flip;
+  uint8_t sign_mask;
   int32_t zero;  // zero point of the input, in the range of int8
   Int8Scales scales;
   Int8Output output;
@@ -97,7 +97,7 @@ bool convolve(const Int8Convolution& convolution, const uint8_t* in, const int8_
 // requantizes the results [rows, columns].
 struct Int8Linear {
   int32_t rows, depth, columns;
-  uint8_t flip;
+  uint8_t sign_mask;
   int32_t zero;  // zero point of the input, in the range of int8
   Int8Scales scales;
   Int8Output output;
@@ -108,14 +108,14 @@ bool multiply(const Int8Linear& linear, const uint8_t* in, const int8_t* weights
               const ScratchMemory& memory);
 
 // Returns the sum of n numbers, `stride` bytes apart.
-int32_t sum(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip);
+int32_t sum(const uint8_t* from, int32_t stride, int32_t n, uint8_t sign_mask);
 
 // Means of windows.
 struct Int8Means {
   ImageShape in, out;
   ImageWindow window;
   bool counts_padding;
-  uint8_t flip;
+  uint8_t sign_mask;
   int32_t zero;
   float factor;  // scale of the input
   Int8Output output;
@@ -127,7 +127,7 @@ void average_pool(const Int8Means& means, const uint8_t* in, uint8_t* out);
 struct Int8Maxima {
   ImageShape in, out, indices;  // `indices` has the sizes of `out`
   ImageWindow window;
-  uint8_t flip;
+  uint8_t sign_mask;
 };
 void max_pool(const Int8Maxima& maxima, const uint8_t* in, uint8_t* out, int64_t* indices);
 
@@ -135,20 +135,20 @@ void max_pool(const Int8Maxima& maxima, const uint8_t* in, uint8_t* out, int64_t
 struct Int8Operand {
   const uint8_t* data = nullptr;
   int32_t step = 1;
-  uint8_t flip = 0;
+  uint8_t sign_mask = 0;
   int32_t zero = 0;
   float scale = 1;
 };
 void add(const Int8Operand& a, const Int8Operand& b, int32_t n, const Int8Output& output, uint8_t* out);
 void multiply_elements(const Int8Operand& a, const Int8Operand& b, int32_t n, const Int8Output& output, uint8_t* out);
 
-// out[i] = table[in[i] ^ flip].
-void look_up(const uint8_t* in, uint8_t flip, const uint8_t* table, int32_t n, uint8_t* out);
+// out[i] = table[in[i] ^ sign_mask].
+void look_up(const uint8_t* in, uint8_t sign_mask, const uint8_t* table, int32_t n, uint8_t* out);
 
-// Computes softmax of a row of n < 2^16 numbers. Here, bytes XOR `flip` are unsigned and have the order of the numbers.
-// exponentials[d], d < 256, is the exponential for a number that is d less than the largest number. The results are
-// these exponentials times 1 / sum in float32, or 0 if the sum is 0.
-void softmax(const uint8_t* in, uint8_t flip, const int32_t* exponentials, int32_t n, const Int8Output& output,
+// Computes softmax of a row of n < 2^16 numbers. Here, bytes XOR `sign_mask` are unsigned and have the order of the
+// numbers. exponentials[d], d < 256, is the exponential for a number that is d less than the largest number. The
+// results are these exponentials times 1 / sum in float32, or 0 if the sum is 0.
+void softmax(const uint8_t* in, uint8_t sign_mask, const int32_t* exponentials, int32_t n, const Int8Output& output,
              uint8_t* out);
 
 // Quantizes n floats. NaN becomes 0.

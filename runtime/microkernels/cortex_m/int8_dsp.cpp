@@ -155,18 +155,19 @@ void gather(const int8_t* from, const uint16_t* offsets, int32_t depth, int32_t 
   }
 }
 
-void expand(const uint8_t* from, uint8_t flip, int32_t depth, int32_t zero, Patch* patch) {
-  const uint32_t flips = flip * 0x01010101u, zeros = static_cast<uint32_t>(zero & 0xffff) * 0x00010001u;
+void expand(const uint8_t* from, uint8_t sign_mask, int32_t depth, int32_t zero, Patch* patch) {
+  const uint32_t sign_masks = sign_mask * 0x01010101u, zeros = static_cast<uint32_t>(zero & 0xffff) * 0x00010001u;
   auto* words = reinterpret_cast<uint32_t*>(patch);
   for (int32_t n = depth >> 2; n > 0; --n) {
-    const uint32_t word = load_word(from) ^ flips;
+    const uint32_t word = load_word(from) ^ sign_masks;
     words[0] = subtract_halves(even_bytes(word), zeros);
     words[1] = subtract_halves(odd_bytes(word), zeros);
     words += 2;
     from += 4;
   }
   patch = reinterpret_cast<int16_t*>(words);
-  for (int32_t n = depth & 3; n > 0; --n) *patch++ = static_cast<int16_t>(static_cast<int8_t>(*from++ ^ flip) - zero);
+  for (int32_t n = depth & 3; n > 0; --n)
+    *patch++ = static_cast<int16_t>(static_cast<int8_t>(*from++ ^ sign_mask) - zero);
 }
 
 void products(const Patch* patches, int32_t step, const int8_t* weights, int32_t depth, const Int8Channel* channels,
@@ -202,23 +203,23 @@ void products_of_one(const Patch* patch, const int8_t* weights, int32_t depth, i
   if (count > 0) *out = quantized(product(patch, weights, depth), *channels);
 }
 
-void copy_bytes(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip, int8_t* to) {
+void copy_bytes(const uint8_t* from, int32_t stride, int32_t n, uint8_t sign_mask, int8_t* to) {
   if (stride == 1) {
-    const uint32_t flips = flip * 0x01010101u;
+    const uint32_t sign_masks = sign_mask * 0x01010101u;
     for (; n > 3; n -= 4, from += 4, to += 4) {
-      const uint32_t word = load_word(from) ^ flips;
+      const uint32_t word = load_word(from) ^ sign_masks;
       std::memcpy(to, &word, sizeof(word));
     }
   }
-  for (; n > 0; --n, from += stride) *to++ = static_cast<int8_t>(*from ^ flip);
+  for (; n > 0; --n, from += stride) *to++ = static_cast<int8_t>(*from ^ sign_mask);
 }
 
 void fill_bytes(int8_t* to, int32_t n, int32_t zero) {
   for (; n > 0; --n) *to++ = static_cast<int8_t>(zero);
 }
 
-void copy_plane(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip, int32_t zero, Plane* to) {
-  for (; n > 0; --n, from += stride) *to++ = static_cast<int16_t>(static_cast<int8_t>(*from ^ flip) - zero);
+void copy_plane(const uint8_t* from, int32_t stride, int32_t n, uint8_t sign_mask, int32_t zero, Plane* to) {
+  for (; n > 0; --n, from += stride) *to++ = static_cast<int16_t>(static_cast<int8_t>(*from ^ sign_mask) - zero);
 }
 
 void fill_plane(Plane* to, int32_t n, int32_t) {
@@ -250,23 +251,23 @@ void depthwise(const Plane* plane, const uint16_t* places, int32_t pixels, const
 
 namespace {
 
-// Returns `total` plus the sum of n adjacent bytes XOR `flips`.
-RL_INLINE uint32_t add_bytes(const uint8_t* from, int32_t n, uint32_t flips, uint32_t total) {
+// Returns `total` plus the sum of n adjacent bytes XOR `sign_masks`.
+RL_INLINE uint32_t add_bytes(const uint8_t* from, int32_t n, uint32_t sign_masks, uint32_t total) {
   for (int32_t words = n >> 2; words > 0; --words, from += 4) {
-    total = __usada8(static_cast<uint8x4_t>(load_word(from) ^ flips), 0, total);
+    total = __usada8(static_cast<uint8x4_t>(load_word(from) ^ sign_masks), 0, total);
   }
   if ((n & 2) != 0) {
     uint16_t pair;
     std::memcpy(&pair, from, sizeof(pair));
-    total = __usada8(static_cast<uint8x4_t>(pair ^ (flips & 0xffff)), 0, total);
+    total = __usada8(static_cast<uint8x4_t>(pair ^ (sign_masks & 0xffff)), 0, total);
     from += 2;
   }
-  return (n & 1) != 0 ? total + (*from ^ (flips & 0xff)) : total;
+  return (n & 1) != 0 ? total + (*from ^ (sign_masks & 0xff)) : total;
 }
 
 }  // namespace
 
-uint32_t sum_of_bytes(const uint8_t* from, int32_t n, uint32_t flips) { return add_bytes(from, n, flips, 0); }
+uint32_t sum_of_bytes(const uint8_t* from, int32_t n, uint32_t sign_masks) { return add_bytes(from, n, sign_masks, 0); }
 
 namespace {
 
@@ -357,7 +358,7 @@ RL_INLINE void binary(const Int8Operand& a, const Int8Operand& b, int32_t n, con
   const Quantizer quantized(output);
   const auto *x = reinterpret_cast<const int8_t*>(left.data), *y = reinterpret_cast<const int8_t*>(right.data);
   const uint8_t* const end = out + n;
-  if ((left.flip | right.flip) == 0 && left.step == 1 && quantized.is_whole_int8) {
+  if ((left.sign_mask | right.sign_mask) == 0 && left.step == 1 && quantized.is_whole_int8) {
     if (right.step == 0) {
       const float q = real_number(*y, right);
       while (out != end) *out++ = static_cast<uint8_t>(quantized.saturated_number(op(real_number(*x++, left), q)));
@@ -391,25 +392,25 @@ void multiply_elements(const Int8Operand& a, const Int8Operand& b, int32_t n, co
   binary(a, b, n, output, out, [](float x, float y) { return x * y; });
 }
 
-void look_up(const uint8_t* in, uint8_t flip, const uint8_t* table, int32_t n, uint8_t* out) {
-  for (const uint8_t* const end = out + n; out != end;) *out++ = table[*in++ ^ flip];
+void look_up(const uint8_t* in, uint8_t sign_mask, const uint8_t* table, int32_t n, uint8_t* out) {
+  for (const uint8_t* const end = out + n; out != end;) *out++ = table[*in++ ^ sign_mask];
 }
 
-void softmax(const uint8_t* in, uint8_t flip, const int32_t* exponentials, int32_t n, const Int8Output& output,
+void softmax(const uint8_t* in, uint8_t sign_mask, const int32_t* exponentials, int32_t n, const Int8Output& output,
              uint8_t* out) {
-  const uint32_t flips = flip * 0x01010101u;
+  const uint32_t sign_masks = sign_mask * 0x01010101u;
   uint32_t most = 0;
   int32_t i = 0;
-  for (; i < n - 3; i += 4) most = larger_bytes(load_word(in + i) ^ flips, most);
+  for (; i < n - 3; i += 4) most = larger_bytes(load_word(in + i) ^ sign_masks, most);
   int32_t largest = 0;
   for (; most != 0; most >>= 8) largest = std::max<int32_t>(largest, most & 0xff);
-  for (; i < n; ++i) largest = std::max<int32_t>(largest, in[i] ^ flip);
+  for (; i < n; ++i) largest = std::max<int32_t>(largest, in[i] ^ sign_mask);
   int64_t sum = 0;
-  for (int32_t k = 0; k < n; ++k) sum += exponentials[largest - (in[k] ^ flip)];
+  for (int32_t k = 0; k < n; ++k) sum += exponentials[largest - (in[k] ^ sign_mask)];
   const float inverse = sum == 0 ? 0.0f : 1.0f / static_cast<float>(sum);
   const Quantizer quantized(output);
   for (const uint8_t* const end = in + n; in != end;) {
-    *out++ = quantized(static_cast<float>(exponentials[largest - (*in++ ^ flip)]) * inverse);
+    *out++ = quantized(static_cast<float>(exponentials[largest - (*in++ ^ sign_mask)]) * inverse);
   }
 }
 
@@ -432,7 +433,7 @@ void quantize(const float* in, int32_t n, const Int8Output& output, uint8_t* out
 
 void dequantize(const Int8Operand& in, int32_t n, float* out) {
   // Bytes XOR `bias` are unsigned: the int8 numbers plus 128.
-  const int32_t bias = in.flip ^ 0x80, zero = in.zero + 128;
+  const int32_t bias = in.sign_mask ^ 0x80, zero = in.zero + 128;
   const float scale = in.scale;
   const uint8_t* from = in.data;
   for (const float* const end = out + n; out != end;) *out++ = static_cast<float>((*from++ ^ bias) - zero) * scale;

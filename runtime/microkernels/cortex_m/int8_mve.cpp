@@ -32,12 +32,12 @@ struct Requantization {
 // Dequantizes four bytes at a time.
 struct RealNumbers {
   explicit RealNumbers(const Int8Operand& operand)
-      : flips(vdupq_n_u32(operand.flip ^ 0x80u)), zero(128 + operand.zero), scale(operand.scale) {}
+      : sign_masks(vdupq_n_u32(operand.sign_mask ^ 0x80u)), zero(128 + operand.zero), scale(operand.scale) {}
   RL_MEMBER float32x4_t operator()(uint32x4_t bytes) const {
-    const int32x4_t whole = vsubq_n_s32(vreinterpretq_s32_u32(veorq_u32(bytes, flips)), zero);
+    const int32x4_t whole = vsubq_n_s32(vreinterpretq_s32_u32(veorq_u32(bytes, sign_masks)), zero);
     return vmulq_n_f32(vcvtq_f32_s32(whole), scale);
   }
-  uint32x4_t flips;
+  uint32x4_t sign_masks;
   int32_t zero;
   float scale;
 };
@@ -98,11 +98,11 @@ void gather(const int8_t* from, const uint16_t* offsets, int32_t depth, int32_t,
   }
 }
 
-void expand(const uint8_t* from, uint8_t flip, int32_t depth, int32_t, Patch* patch) {
-  const uint8x16_t flips = vdupq_n_u8(flip);
+void expand(const uint8_t* from, uint8_t sign_mask, int32_t depth, int32_t, Patch* patch) {
+  const uint8x16_t sign_masks = vdupq_n_u8(sign_mask);
   for (int32_t n = depth; n > 0; n -= 16) {
     const mve_pred16_t valid = vctp8q(static_cast<uint32_t>(n));
-    vstrbq_p_u8(reinterpret_cast<uint8_t*>(patch), veorq_u8(vldrbq_z_u8(from, valid), flips), valid);
+    vstrbq_p_u8(reinterpret_cast<uint8_t*>(patch), veorq_u8(vldrbq_z_u8(from, valid), sign_masks), valid);
     from += 16;
     patch += 16;
   }
@@ -221,15 +221,15 @@ void fill_bytes(int8_t* to, int32_t n, int32_t zero) {
   for (; n > 0; n -= 16, to += 16) vstrbq_p_s8(to, zeros, vctp8q(static_cast<uint32_t>(n)));
 }
 
-void copy_bytes(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip, int8_t* to) {
-  if (stride == 1) return expand(from, flip, n, 0, to);
-  for (; n > 0; --n, from += stride) *to++ = static_cast<int8_t>(*from ^ flip);
+void copy_bytes(const uint8_t* from, int32_t stride, int32_t n, uint8_t sign_mask, int8_t* to) {
+  if (stride == 1) return expand(from, sign_mask, n, 0, to);
+  for (; n > 0; --n, from += stride) *to++ = static_cast<int8_t>(*from ^ sign_mask);
 }
 
 void fill_plane(Plane* to, int32_t n, int32_t zero) { fill_bytes(to, n, zero); }
 
-void copy_plane(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip, int32_t, Plane* to) {
-  copy_bytes(from, stride, n, flip, to);
+void copy_plane(const uint8_t* from, int32_t stride, int32_t n, uint8_t sign_mask, int32_t, Plane* to) {
+  copy_bytes(from, stride, n, sign_mask, to);
 }
 
 // Computes `pixels` results. Their windows begin at `places` in the plane. The number of places is rounded up to a
@@ -260,13 +260,13 @@ void depthwise(const Plane* plane, const uint16_t* places, int32_t pixels, const
   }
 }
 
-uint32_t sum_of_bytes(const uint8_t* from, int32_t n, uint32_t flips) {
-  const uint8x16_t flip = vreinterpretq_u8_u32(vdupq_n_u32(flips));
+uint32_t sum_of_bytes(const uint8_t* from, int32_t n, uint32_t sign_masks) {
+  const uint8x16_t sign_mask = vreinterpretq_u8_u32(vdupq_n_u32(sign_masks));
   uint32_t total = 0;
-  for (; n > 15; n -= 16, from += 16) total = vaddvaq_u8(total, veorq_u8(vldrbq_u8(from), flip));
+  for (; n > 15; n -= 16, from += 16) total = vaddvaq_u8(total, veorq_u8(vldrbq_u8(from), sign_mask));
   if (n > 0) {
     const mve_pred16_t valid = vctp8q(static_cast<uint32_t>(n));
-    total = vaddvaq_p_u8(total, veorq_u8(vldrbq_z_u8(from, valid), flip), valid);
+    total = vaddvaq_p_u8(total, veorq_u8(vldrbq_z_u8(from, valid), sign_mask), valid);
   }
   return total;
 }
@@ -302,27 +302,27 @@ void multiply_elements(const Int8Operand& a, const Int8Operand& b, int32_t n, co
   binary(a, b, n, output, out, [](float32x4_t x, float32x4_t y) { return vmulq_f32(x, y); });
 }
 
-void look_up(const uint8_t* in, uint8_t flip, const uint8_t* table, int32_t n, uint8_t* out) {
-  const uint8x16_t flips = vdupq_n_u8(flip);
+void look_up(const uint8_t* in, uint8_t sign_mask, const uint8_t* table, int32_t n, uint8_t* out) {
+  const uint8x16_t sign_masks = vdupq_n_u8(sign_mask);
   for (; n > 15; n -= 16, in += 16, out += 16) {
-    vstrbq_u8(out, vldrbq_gather_offset_u8(table, veorq_u8(vldrbq_u8(in), flips)));
+    vstrbq_u8(out, vldrbq_gather_offset_u8(table, veorq_u8(vldrbq_u8(in), sign_masks)));
   }
   if (n == 0) return;
   const mve_pred16_t valid = vctp8q(static_cast<uint32_t>(n));
-  const uint8x16_t places = veorq_u8(vldrbq_z_u8(in, valid), flips);
+  const uint8x16_t places = veorq_u8(vldrbq_z_u8(in, valid), sign_masks);
   vstrbq_p_u8(out, vldrbq_gather_offset_z_u8(table, places, valid), valid);
 }
 
-void softmax(const uint8_t* in, uint8_t flip, const int32_t* exponentials, int32_t n, const Int8Output& output,
+void softmax(const uint8_t* in, uint8_t sign_mask, const int32_t* exponentials, int32_t n, const Int8Output& output,
              uint8_t* out) {
-  const uint8x16_t flips = vdupq_n_u8(flip);
+  const uint8x16_t sign_masks = vdupq_n_u8(sign_mask);
   uint32_t largest = 0;
   for (int32_t i = 0; i < n; i += 16) {
     const mve_pred16_t valid = vctp8q(static_cast<uint32_t>(n - i));
-    largest = vmaxvq_p_u8(static_cast<uint8_t>(largest), veorq_u8(vldrbq_z_u8(in + i, valid), flips), valid);
+    largest = vmaxvq_p_u8(static_cast<uint8_t>(largest), veorq_u8(vldrbq_z_u8(in + i, valid), sign_masks), valid);
   }
-  const uint32x4_t wide_flips = vdupq_n_u32(flip), most = vdupq_n_u32(largest);
-  const auto below = [&](uint32x4_t bytes) { return vsubq_u32(most, veorq_u32(bytes, wide_flips)); };
+  const uint32x4_t wide_sign_masks = vdupq_n_u32(sign_mask), most = vdupq_n_u32(largest);
+  const auto below = [&](uint32x4_t bytes) { return vsubq_u32(most, veorq_u32(bytes, wide_sign_masks)); };
   // The numbers after the last group of four.
   const int32_t rest = n & ~3;
   const mve_pred16_t valid = vctp32q(static_cast<uint32_t>(n & 3));

@@ -76,7 +76,7 @@ void set_corrections(const int8_t* weights, int32_t depth, int32_t zero, Int8Cha
 // offsets are 0.
 void gather(const int8_t* from, const uint16_t* offsets, int32_t depth, int32_t zero, Patch* patch);
 // Makes a patch of contiguous bytes.
-void expand(const uint8_t* from, uint8_t flip, int32_t depth, int32_t zero, Patch* patch);
+void expand(const uint8_t* from, uint8_t sign_mask, int32_t depth, int32_t zero, Patch* patch);
 // Computes the results of kPixels patches, which are `step` elements apart, for `count` channels. The result of pixel i
 // and channel j is out[i * pixel_stride + j * channel_stride].
 void products(const Patch* patches, int32_t step, const int8_t* weights, int32_t depth, const Int8Channel* channels,
@@ -89,10 +89,10 @@ void products_of_one(const Patch* patch, const int8_t* weights, int32_t depth, i
 // ---- Copies of images with padding ----
 
 // Copies n bytes, `stride` apart, as int8 numbers.
-void copy_bytes(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip, int8_t* to);
+void copy_bytes(const uint8_t* from, int32_t stride, int32_t n, uint8_t sign_mask, int8_t* to);
 void fill_bytes(int8_t* to, int32_t n, int32_t zero);
 // As above, for the planes of depthwise convolutions.
-void copy_plane(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip, int32_t zero, Plane* to);
+void copy_plane(const uint8_t* from, int32_t stride, int32_t n, uint8_t sign_mask, int32_t zero, Plane* to);
 void fill_plane(Plane* to, int32_t n, int32_t zero);
 
 // ---- Depthwise convolutions ----
@@ -118,9 +118,9 @@ void depthwise(const Plane* plane, const uint16_t* places, int32_t pixels, const
 
 // ---- Sums and maxima ----
 
-// Returns the sum of n unsigned bytes, after an XOR of each byte with a byte of `flips`, which has the same value in
-// all four bytes.
-uint32_t sum_of_bytes(const uint8_t* from, int32_t n, uint32_t flips);
+// Returns the sum of n unsigned bytes, after an XOR of each byte with a byte of `sign_masks`, which has the same value
+// in all four bytes.
+uint32_t sum_of_bytes(const uint8_t* from, int32_t n, uint32_t sign_masks);
 
 // A row of windows. All taps are inside of the image. Strides are distances in memory; steps are distances in the
 // plane, for indices. Both are in elements.
@@ -175,7 +175,7 @@ RL_INLINE uint8_t requantized(int32_t sum, const Int8Channel& channel, const Int
 }
 
 RL_INLINE float real_number(uint8_t byte, const Int8Operand& operand) {
-  return static_cast<float>(static_cast<int8_t>(byte ^ operand.flip) - operand.zero) * operand.scale;
+  return static_cast<float>(static_cast<int8_t>(byte ^ operand.sign_mask) - operand.zero) * operand.scale;
 }
 
 }  // namespace rushlight::microkernels::cortex_m

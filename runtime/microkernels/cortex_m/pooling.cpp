@@ -28,25 +28,25 @@ bool all_inside(const ImageWindow& w, const ImageShape& in, const ImageShape& ou
          (out.width - 1) * w.stride_w + (w.kernel_w - 1) * w.dilation_w < in.width;
 }
 
-WindowRow row_of(const ImageWindow& w, const ImageShape& in, const ImageShape& out, uint8_t flip) {
+WindowRow row_of(const ImageWindow& w, const ImageShape& in, const ImageShape& out, uint8_t sign_mask) {
   WindowRow row{};
   row.kernel_h = w.kernel_h, row.kernel_w = w.kernel_w;
   row.stride = w.stride_w * in.column_stride, row.step = w.stride_w;
   row.row_stride = w.dilation_h * in.row_stride, row.row_step = w.dilation_h * in.width;
   row.tap_stride = w.dilation_w * in.column_stride, row.tap_step = w.dilation_w;
   row.out_stride = out.column_stride;
-  row.bias = flip ^ 0x80;
+  row.bias = sign_mask ^ 0x80;
   return row;
 }
 
 }  // namespace
 
-int32_t sum(const uint8_t* from, int32_t stride, int32_t n, uint8_t flip) {
+int32_t sum(const uint8_t* from, int32_t stride, int32_t n, uint8_t sign_mask) {
   // Bytes XOR `bias` are unsigned: the int8 numbers plus 128.
-  const uint8_t bias = flip ^ 0x80;
+  const uint8_t bias = sign_mask ^ 0x80;
   if (stride == 1) return static_cast<int32_t>(sum_of_bytes(from, n, bias * 0x01010101u)) - 128 * n;
   int32_t total = 0;
-  for (int32_t i = 0; i < n; ++i, from += stride) total += static_cast<int8_t>(*from ^ flip);
+  for (int32_t i = 0; i < n; ++i, from += stride) total += static_cast<int8_t>(*from ^ sign_mask);
   return total;
 }
 
@@ -58,7 +58,7 @@ void average_pool(const Int8Means& m, const uint8_t* in, uint8_t* out) {
   const bool is_long =
       w.kernel_w >= kLong || (m.out.width == 1 && m.in.column_stride == 1 && w.kernel_w * w.kernel_h >= kLong);
   if (!is_long && all_inside(w, m.in, m.out)) {
-    WindowRow row = row_of(w, m.in, m.out, m.flip);
+    WindowRow row = row_of(w, m.in, m.out, m.sign_mask);
     int32_t n = m.out.width, lines = m.out.channels, step = m.in.channel_stride, out_step = m.out.channel_stride;
     if (lines > n) {
       std::swap(n, lines), std::swap(step, row.stride), std::swap(out_step, row.out_stride);
@@ -83,10 +83,10 @@ void average_pool(const Int8Means& m, const uint8_t* in, uint8_t* out) {
       const uint8_t* from = plane + y0 * m.in.row_stride + x0 * m.in.column_stride;
       int32_t total = 0;
       if (columns * m.in.column_stride == m.in.row_stride) {
-        total = sum(from, m.in.column_stride, covered, m.flip);
+        total = sum(from, m.in.column_stride, covered, m.sign_mask);
       } else {
         for (int32_t row = 0; row < rows; ++row, from += m.in.row_stride) {
-          total += sum(from, m.in.column_stride, columns, m.flip);
+          total += sum(from, m.in.column_stride, columns, m.sign_mask);
         }
       }
       const int32_t divisor = m.counts_padding ? (bottom - top) * (right - left) : covered;
@@ -107,7 +107,7 @@ void max_pool(const Int8Maxima& m, const uint8_t* in, uint8_t* out, int64_t* ind
     return end > first ? (end - first + dilation - 1) / dilation : 0;
   };
   const int32_t reach_h = (w.kernel_h - 1) * w.dilation_h, reach_w = (w.kernel_w - 1) * w.dilation_w;
-  WindowRow row = row_of(w, m.in, m.out, m.flip);
+  WindowRow row = row_of(w, m.in, m.out, m.sign_mask);
   row.index_stride = m.indices.column_stride;
   // Windows with the same taps are computed together. These are either the windows of all channels at a pixel, or the
   // windows of output columns [begin, end), whose taps are all inside of the image, whichever are more.
