@@ -14,17 +14,17 @@ namespace {
 template <typename C>
 struct Factors {
   Factors(const AdamWOptions& options, int64_t step)
-      : kept(static_cast<C>(1 - options.lr * options.weight_decay)),
+      : decay(static_cast<C>(1 - options.lr * options.weight_decay)),
         beta1(static_cast<C>(options.beta1)),
-        share1(static_cast<C>(1 - options.beta1)),
+        one_minus_beta1(static_cast<C>(1 - options.beta1)),
         beta2(static_cast<C>(options.beta2)),
-        share2(static_cast<C>(1 - options.beta2)),
+        one_minus_beta2(static_cast<C>(1 - options.beta2)),
         eps(static_cast<C>(options.eps)),
         rate(static_cast<C>(options.lr / (1 - std::pow(options.beta1, static_cast<double>(step))))),
         correction(static_cast<C>(std::sqrt(1 - std::pow(options.beta2, static_cast<double>(step))))) {}
-  C kept;  // of the parameter
-  C beta1, share1;
-  C beta2, share2;
+  C decay;  // 1 - lr * weight_decay, by which the parameter is multiplied
+  C beta1, one_minus_beta1;
+  C beta2, one_minus_beta2;
   C eps;
   C rate;        // the learning rate with the bias correction of the first moment
   C correction;  // the square root of the bias correction of the second moment
@@ -37,16 +37,16 @@ void update(const Factors<C>& factors, int64_t count, T* __restrict parameter, c
   const Factors<C> f = factors;
   for (int64_t i = 0; i < count; ++i) {
     const C g = static_cast<C>(gradient[i]);
-    const C m = f.beta1 * mean[i] + f.share1 * g;
-    C v = f.beta2 * square[i] + f.share2 * g * g;
+    const C m = f.beta1 * mean[i] + f.one_minus_beta1 * g;
+    C v = f.beta2 * square[i] + f.one_minus_beta2 * g * g;
     mean[i] = m;
     square[i] = v;
     if (kAmsgrad) {
       v = v < maximum[i] ? maximum[i] : v;
       maximum[i] = v;
     }
-    const C kept = f.kept * static_cast<C>(parameter[i]);
-    parameter[i] = static_cast<T>(kept - f.rate * m / (std::sqrt(v) / f.correction + f.eps));
+    const C decayed = f.decay * static_cast<C>(parameter[i]);
+    parameter[i] = static_cast<T>(decayed - f.rate * m / (std::sqrt(v) / f.correction + f.eps));
   }
 }
 
