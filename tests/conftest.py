@@ -1,3 +1,5 @@
+"""The option `--native`, and fixtures that all tests share."""
+
 from __future__ import annotations
 
 import functools

@@ -1,3 +1,5 @@
+"""`rushlight.compile`: modules, inputs, dynamic shapes, partitioners and options."""
+
 from __future__ import annotations
 
 from pathlib import Path

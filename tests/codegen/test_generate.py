@@ -1,3 +1,5 @@
+"""The generator of dataclasses, wire tables and C++ accessors from schemas."""
+
 import sys
 import types
 from collections.abc import Iterator

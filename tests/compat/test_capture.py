@@ -1,3 +1,5 @@
+"""`capture` and `patch_forward`, the names of an older export interface of ExecuTorch."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Nodes of a graph are moved into a submodule."""
+
 from __future__ import annotations
 
 import operator

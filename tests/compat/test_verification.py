@@ -1,3 +1,5 @@
+"""The verifiers with the names of ExecuTorch accept valid dialects and refuse other ones."""
+
 from __future__ import annotations
 
 import pytest

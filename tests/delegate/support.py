@@ -1,3 +1,5 @@
+"""Helpers of the tests of delegation: they load programs and read graphs."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,3 +1,5 @@
+"""Bundled programs are written and read, and damaged files are refused."""
+
 import random
 from pathlib import Path
 

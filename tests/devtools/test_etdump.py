@@ -1,3 +1,5 @@
+"""ETDump files are written and read, and damaged files are refused."""
+
 import random
 
 import pytest

@@ -1,3 +1,5 @@
+"""The data of constants: memory order, equal contents, several methods."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""The instructions that the emitter writes for calls, views and control flow."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,3 +1,5 @@
+"""Emitted programs have the results of their modules."""
+
 from __future__ import annotations
 
 from typing import Any

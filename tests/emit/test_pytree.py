@@ -1,3 +1,5 @@
+"""The texts of pytrees are those of torch."""
+
 from __future__ import annotations
 
 import json

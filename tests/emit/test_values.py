@@ -1,3 +1,5 @@
+"""Python values become values of a program; equal constants are stored once."""
+
 from __future__ import annotations
 
 import math

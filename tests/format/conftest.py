@@ -1,3 +1,5 @@
+"""A program with every kind of value, and functions that build programs by hand."""
+
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""The checks of a program before it is written."""
+
 from collections.abc import Callable
 from typing import Any
 

@@ -1,3 +1,5 @@
+"""Dataclasses are encoded as FlatBuffers and decoded again; invalid bytes are refused."""
+
 from __future__ import annotations
 
 import enum

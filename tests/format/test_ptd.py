@@ -1,3 +1,5 @@
+"""Data files (`.ptd`) have the golden bytes; damaged files are refused."""
+
 import io
 import struct
 from collections.abc import Callable

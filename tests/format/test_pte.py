@@ -1,3 +1,5 @@
+"""Program files (`.pte`) have the golden bytes, aligned data and no duplicates."""
+
 from __future__ import annotations
 
 import copy

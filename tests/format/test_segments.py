@@ -1,3 +1,5 @@
+"""The layout of the segments of a file."""
+
 from __future__ import annotations
 
 from rushlight.format.segments import Deduplicator

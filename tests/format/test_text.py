@@ -1,3 +1,5 @@
+"""The text form of a program file."""
+
 from rushlight.format.pte import PTEFile
 from rushlight.format.text import format_pte
 

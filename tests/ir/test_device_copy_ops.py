@@ -1,3 +1,5 @@
+"""The operators that copy tensors between devices."""
+
 import pytest
 import torch
 

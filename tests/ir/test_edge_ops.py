@@ -1,3 +1,5 @@
+"""Operators of the edge dialect: identity, names, dtypes and out variants."""
+
 from __future__ import annotations
 
 import copy

@@ -1,3 +1,5 @@
+"""The errors of the compiler."""
+
 import pytest
 
 from rushlight.ir.errors import ExportError, ExportErrorType, InternalError, internal_assert

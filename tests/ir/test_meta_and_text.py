@@ -1,3 +1,5 @@
+"""Metadata of nodes, and the text form of programs."""
+
 from __future__ import annotations
 
 import io

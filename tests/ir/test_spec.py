@@ -1,3 +1,5 @@
+"""Tensor specs: strides, dim orders, dynamism and alignment."""
+
 from __future__ import annotations
 
 from typing import Any

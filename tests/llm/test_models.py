@@ -40,7 +40,7 @@ def test_chunks_give_what_single_tokens_give(kind: str) -> None:
     expected = [single.step(token, position) for position, token in enumerate(TOKENS)][-1]
     assert expected.shape == (40,)
     np.testing.assert_allclose(whole.read_tokens(TOKENS, 0), expected, rtol=0, atol=1e-5)
-    # The same positions again. Their earlier contents are replaced.
+    # Tokens at positions that were read before replace the contents of these positions.
     assert not np.allclose(whole.read_tokens([1, 1], 0), expected, atol=1e-3)
     np.testing.assert_allclose(whole.read_tokens(TOKENS, 0), expected, rtol=0, atol=1e-5)
 

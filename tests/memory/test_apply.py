@@ -1,3 +1,5 @@
+"""The memory planner on graphs: in-place results, views, state and memories of the caller."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,3 +1,5 @@
+"""The checker accepts correct memory plans and refuses wrong ones."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,3 +1,5 @@
+"""The memory planner on graphs with branches, loops, maps and scans."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,3 +1,5 @@
+"""First-fit placement gives valid plans with the lowest possible offsets."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,3 +1,5 @@
+"""The memory planning pass with Rushlight's algorithms and with algorithms of users."""
+
 from __future__ import annotations
 
 from functools import partial

@@ -1,3 +1,5 @@
+"""The record of the tensors that are alive in each step."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""Copies that write new values back to buffers are removed where this is valid."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,3 +1,5 @@
+"""Optimized convolutions, compared with float64."""
+
 from __future__ import annotations
 
 import itertools

@@ -1,3 +1,5 @@
+"""Optimized elementwise operators, compared with float64 or with the bits of eager PyTorch."""
+
 from __future__ import annotations
 
 import math

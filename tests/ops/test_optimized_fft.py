@@ -1,3 +1,5 @@
+"""Optimized Fourier transforms, compared with float64."""
+
 from __future__ import annotations
 
 import math

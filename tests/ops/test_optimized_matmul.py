@@ -1,3 +1,5 @@
+"""Optimized matrix products and linear layers, compared with float64."""
+
 from __future__ import annotations
 
 import math

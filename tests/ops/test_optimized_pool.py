@@ -1,3 +1,5 @@
+"""Optimized poolings, compared with eager PyTorch."""
+
 from __future__ import annotations
 
 import math

@@ -1,3 +1,5 @@
+"""Optimized reductions, softmax and normalizations, compared with float64."""
+
 from __future__ import annotations
 
 import math

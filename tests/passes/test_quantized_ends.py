@@ -1,3 +1,5 @@
+"""The quantization parameters of inputs and outputs that the program leaves quantized."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""The table of the operators and dtypes that a target has."""
+
 from __future__ import annotations
 
 from pathlib import Path

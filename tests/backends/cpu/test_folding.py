@@ -23,7 +23,7 @@ class Standardized(nn.Conv2d):
 
 
 class Moments(nn.Conv2d):
-    """The same with an operator that has two results."""
+    """A convolution with standardized weights, which an operator with two results computes."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         deviation, mean = torch.std_mean(self.weight, dim=(1, 2, 3), keepdim=True)

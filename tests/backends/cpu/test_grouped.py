@@ -33,7 +33,7 @@ SHAPES = [
     (20, 60, 20, (4, 2), 1, 1, 1, 13, 13),
     (8, 8, 4, 3, 4, 0, 1, 11, 11),  # rows that no window reads
 ]
-# The same for groups that are computed as products.
+# Shapes of convolutions whose groups are computed as products.
 WIDER_SHAPES = [
     (48, 48, 3, (3, 2), 1, 1, 1, 14, 15),  # 16 outputs
     (72, 72, 3, (2, 3), 2, 1, 1, 9, 13),  # 24 outputs
@@ -42,7 +42,7 @@ WIDER_SHAPES = [
     (48, 96, 4, 1, 1, 0, 1, 7, 9),  # windows of one pixel
     (16, 48, 4, 3, 1, 2, 2, 9, 11),  # 12 outputs, dilated
 ]
-# The same for groups that are computed with Winograd's algorithm.
+# Shapes of convolutions whose groups are computed with Winograd's algorithm.
 WINOGRAD_SHAPES = [
     (48, 48, 3, 3, 1, 1, 1, 14, 15),  # 16 outputs
     (72, 96, 3, 3, 1, 2, 1, 9, 13),  # 32 outputs of 24 inputs

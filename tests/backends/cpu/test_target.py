@@ -1,3 +1,5 @@
+"""The instruction set for which plans of the CPU backend are made."""
+
 import os
 import subprocess
 import sys

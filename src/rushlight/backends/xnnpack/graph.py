@@ -254,7 +254,7 @@ class XNNFullyConnected:
 
 @dataclass
 class XNNStaticReshape:
-    """The same elements with another shape. A dimension of 0 is computed from the number of elements."""
+    """Changes the shape, and keeps the elements. A dimension of 0 is computed from the number of elements."""
 
     num_dims: int = 0
     new_shape: list[int] = field(default_factory=list)
@@ -499,7 +499,7 @@ class XNNSin(Node1x1):
 
 @dataclass
 class XNNCopy(Node1x1):
-    """The same elements."""
+    """Copies the elements."""
 
 
 @dataclass
