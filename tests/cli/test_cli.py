@@ -180,10 +180,10 @@ def test_info_of_plans(tmp_path: Path, capsys: Capture) -> None:
     assert main(["info", str(path)]) == 0
     text = capsys.readouterr().out
     assert re.search(r"named data: \d entries, .* \(--json lists them\)", text)
-    assert "1 x CpuBackend\n          planned for avx2: 3 Gemm, 1 Softmax\n" in text
+    assert "1 x CpuBackend\n          planned for avx2: 3 GEMM, 1 softmax\n" in text
     assert main(["info", str(path), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    assert facts["methods"][0]["plans"][0]["steps"] == {"Gemm": 3, "Softmax": 1}
+    assert facts["methods"][0]["plans"][0]["steps"] == {"GEMM": 3, "softmax": 1}
     assert len(facts["named_data"]) > 3
 
 

@@ -266,11 +266,11 @@ def test_each_view_in_a_browser(tmp_path: Path) -> None:
     page = write(path, collect(path, tmp_path / "net.etrecord", tmp_path / "net.etdp"))
     shown = browse(page, "tab=graph&theme=dark")
     assert "CpuBackend #0" in shown and 'data-theme="dark"' in shown
-    assert any("Gemm" in text for text in texts(shapes(shown, "canvas")))
+    assert any("GEMM" in text for text in texts(shapes(shown, "canvas")))
     shown = browse(page, "tab=graph&node=1")
     assert "test_inspect.py:" in shown and "runs on" in shown
     assert re.search(r'class="box step[a-z ]* chosen"', shown)
-    assert "Gemm" in browse(page, "tab=operators")
+    assert "GEMM" in browse(page, "tab=operators")
     assert "CpuBackend" in browse(page, "tab=partition")
 
 

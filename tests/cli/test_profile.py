@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from tests.fresh import run_python
 
 import rushlight
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
@@ -57,7 +60,7 @@ def profiled(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
 
 @pytest.mark.parametrize(
     ("backend", "steps"),
-    [("cpu", {"GEMM", "softmax"}), ("kernels", {"native_call_add.out", "native_call_relu.out"})],
+    [("cpu", {"GEMM", "softmax"}), ("kernels", {"aten::add.out", "aten::relu.out"})],
 )
 def test_steps_need_no_record(
     backend: str, steps: set[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -88,7 +91,11 @@ def test_lines_of_the_model(backend: str, tmp_path: Path, capsys: pytest.Capture
 def test_costs_of_modules_and_operators(by: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     facts = profiled(capsys, str(compiled(tmp_path, ())), "--by", by, "--runs", "2")
     names = {row["name"] for row in facts[f"{by}s"]}
-    assert {"module": "wide", "operator": "aten.relu.default"}[by] in names
+    expected = {
+        "module": {"wide", "(the model itself)"},
+        "operator": {"aten.relu.default", "aten.add.Tensor"},
+    }
+    assert expected[by] <= names
     assert sum(row["time"] for row in facts[f"{by}s"]) == pytest.approx(facts["total"])
 
 
@@ -118,3 +125,79 @@ def test_table_trace_and_dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "DELEGATE_CALL" in printed and "median of 20 runs" in printed
     assert json.loads(trace.read_text())["traceEvents"]
     assert dump.stat().st_size > 0
+    assert re.search(r"^ *\d[\d.]* (ns|us|ms) +\d+\.\d%  \S*model.py:1[12] ", printed, re.M)
+
+
+@pytest.mark.parametrize("backend", PARTITIONERS)
+def test_a_step_has_one_name(backend: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The commands profile and inspect name the steps alike."""
+    path = compiled(tmp_path, PARTITIONERS[backend])
+    ran = {row["name"] for row in profiled(capsys, str(path), "--by", "step", "--runs", "1")["steps"]}
+    assert main(["inspect", str(path), "--json"]) == 0
+    (graph,) = json.loads(capsys.readouterr().out)["graphs"]
+    assert ran == {node["name"] for node in graph["nodes"] if node["instruction"] >= 0}
+
+
+def test_ones_of_a_dtype_that_numpy_does_not_have(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "sixteen.pte"
+    rushlight.compile(Other(), (torch.ones(3, dtype=torch.bfloat16),)).save(path)
+    assert profiled(capsys, str(path), "--by", "step", "--runs", "1")["steps"]
+    assert main(["run", str(path), "--outputs", str(tmp_path)]) == 0
+    assert "bfloat16[3] [0.76" in capsys.readouterr().out
+    assert np.load(tmp_path / "output_0.npy") == pytest.approx(np.tanh(np.ones(3)), rel=1e-2)
+    assert main(["run", str(path), "--json"]) == 0
+    (output,) = json.loads(capsys.readouterr().out)["outputs"]
+    assert output["dtype"] == "bfloat16" and output["values"] == pytest.approx([0.7616] * 3, rel=1e-2)
+
+
+OPERATORS = """
+import torch
+
+torch.library.define("profiled::triple", "(Tensor x) -> Tensor")
+torch.library.define("profiled::triple.out", "(Tensor x, *, Tensor(a!) out) -> Tensor(a!)")
+torch.library.impl("profiled::triple", "CompositeExplicitAutograd")(lambda x: 3 * x)
+torch.library.register_fake("profiled::triple")(torch.empty_like)
+torch.library.impl("profiled::triple.out", "CompositeExplicitAutograd")(lambda x, out: out.copy_(3 * x))
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return torch.ops.profiled.triple(x + 1)
+
+
+def make():
+    return Net(), (torch.ones(3),)
+"""
+
+
+WRITE = """
+import sys
+sys.path.insert(0, "")
+import operators
+import rushlight
+from rushlight.compiler.config import ExecutorchBackendConfig
+from rushlight.target.kernel_table import host_kernel_table
+
+config = ExecutorchBackendConfig(target=host_kernel_table().with_operators(["profiled::triple.out"]))
+program = rushlight.compile(*operators.make(), backend_config=config, generate_etrecord=True)
+program.save("net.pte")
+program.get_etrecord().save("net.etrecord")
+"""
+INSPECT = "import sys; from rushlight.cli.main import main; sys.exit(main(sys.argv[1:]))"
+
+
+def test_operators_of_the_user_are_imported(tmp_path: Path) -> None:
+    """An ETRecord with operators of the user can be read after the import of their module."""
+    (tmp_path / "operators.py").write_text(OPERATORS)
+    done = run_python(WRITE, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = run_python(INSPECT, "inspect", "net.pte", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "profiled.triple.default, which is not registered" in done.stderr and "--import" in done.stderr
+    done = run_python(INSPECT, "inspect", "net.pte", "--json", "--import", "operators.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (graph,) = json.loads(done.stdout)["graphs"]
+    lines = {node["name"]: node["lines"] for node in graph["nodes"]}
+    assert [Path(line).name for line in lines["profiled::triple.out"]] == ["operators.py:13"]
+    done = run_python(INSPECT, "inspect", "net.pte", "--import", "absent.py", cwd=tmp_path)
+    assert done.returncode == 1 and "the file absent.py does not exist" in done.stderr

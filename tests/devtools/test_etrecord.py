@@ -54,6 +54,11 @@ class Net(torch.nn.Module):
         return torch.cat([z, y.double()], 1).permute(1, 0), largest, w + self.count
 
 
+class Texts(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, None, int, str]:
+        return x * 2, None, 3, "label"
+
+
 INPUT = torch.arange(12.0).reshape(3, 4) / 12
 
 
@@ -261,3 +266,12 @@ def test_a_program_that_cannot_be_written_leaves_no_file(tmp_path: Path) -> None
         assert not list(tmp_path.iterdir())
     else:
         parse_etrecord(path)
+
+
+def test_a_program_that_returns_a_text(tmp_path: Path) -> None:
+    program = rushlight.compile(Texts(), (torch.ones(3),), generate_etrecord=True)
+    program.get_etrecord().save(tmp_path / "texts.etrecord")
+    read = parse_etrecord(tmp_path / "texts.etrecord").exported_program
+    assert read is not None
+    (found, *others) = read.module()(torch.ones(3))
+    assert torch.equal(found, torch.full((3,), 2.0)) and others == [None, 3, "label"]

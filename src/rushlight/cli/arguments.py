@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from rushlight.format.pte import refuse_bundled_program
-from rushlight.runtime import Method, MethodMeta, Program, Runtime, TensorInfo, load_library
+from rushlight.runtime import Method, MethodMeta, Program, Runtime, load_library
 from rushlight.runtime.errors import InvalidArgumentError, NotSupportedError
 
 _IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
@@ -232,7 +232,7 @@ def _read_values(text: str, meta: MethodMeta, index: int) -> list[Any]:
         ) from None
 
 
-def _read_image(path: Path, meta: MethodMeta, index: int) -> np.ndarray:
+def _read_image(path: Path, meta: MethodMeta, index: int) -> Any:
     """Reads an image in the shape of an input: [1, channels, height, width], or without the first dim."""
     try:
         from PIL import Image
@@ -242,7 +242,7 @@ def _read_image(path: Path, meta: MethodMeta, index: int) -> np.ndarray:
     if index >= meta.num_inputs() or meta.input_tag(index) != "Tensor":
         raise InvalidArgumentError(f"{where}, which is not a tensor")
     tensor = meta.input_tensor_meta(index)
-    sizes, dtype = list(tensor.sizes()), numpy_dtype(tensor)
+    sizes, dtype = list(tensor.sizes()), tensor.dtype_name()
     if len(sizes) not in (3, 4) or sizes[-3] not in (1, 3) or 0 in sizes:
         shape = ", ".join(map(str, sizes))
         raise InvalidArgumentError(
@@ -257,8 +257,10 @@ def _read_image(path: Path, meta: MethodMeta, index: int) -> np.ndarray:
             reason = str(error) or type(error).__name__
             raise InvalidArgumentError(f"{str(path)!r} is not an image: {reason}") from None
     levels = np.asarray(image).reshape(sizes[-2], sizes[-1], sizes[-3]).transpose(2, 0, 1)
-    values = levels if dtype.kind in "iu" else levels / np.float32(255)
-    return np.ascontiguousarray(values.reshape([1] * (len(sizes) - 3) + list(values.shape)), dtype)
+    values = levels if dtype.startswith(("int", "uint")) else levels / np.float32(255)
+    return _converted(
+        np.ascontiguousarray(values.reshape([1] * (len(sizes) - 3) + list(values.shape))), dtype
+    )
 
 
 def _ones(meta: MethodMeta, index: int) -> Any:
@@ -270,23 +272,26 @@ def _ones(meta: MethodMeta, index: int) -> Any:
             f"input {index} of method {meta.name()!r} is of type {tag}: give all inputs with --inputs"
         )
     tensor = meta.input_tensor_meta(index)
-    return np.ones(tensor.sizes(), numpy_dtype(tensor))
+    return _converted(np.ones(tensor.sizes(), np.float32), tensor.dtype_name())
 
 
-def numpy_dtype(tensor: TensorInfo) -> np.dtype:
-    """Returns the numpy dtype of a tensor.
+def _converted(array: np.ndarray, name: str) -> Any:
+    """Converts an array to a dtype: an array of numpy or ml_dtypes, else a tensor of torch.
 
     Raises:
-        NotSupportedError: numpy does not have the dtype, and ml_dtypes is not installed.
+        NotSupportedError: numpy does not have the dtype, and neither ml_dtypes nor torch is installed.
     """
-    name = tensor.dtype_name()
     try:
-        return np.dtype(name)
+        return np.asarray(array, name)
     except TypeError:
         pass
     try:
-        dtype: np.dtype = np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
-        return dtype
+        return array.astype(getattr(importlib.import_module("ml_dtypes"), name))
+    except (ImportError, AttributeError):
+        pass
+    try:
+        torch = importlib.import_module("torch")
+        return torch.from_numpy(array).to(getattr(torch, name))
     except (ImportError, AttributeError):
         raise NotSupportedError(f"numpy has no dtype {name}: pip install ml_dtypes") from None
 
@@ -307,3 +312,11 @@ def size_text(count: int) -> str:
         if count >= scale:
             return f"{count / scale:.2f} {unit}"
     return f"{count} bytes"
+
+
+def time_text(seconds: float) -> str:
+    """Formats a time with three or more digits and a unit, such as "20.89 us"."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.2f} {unit}"
+    return f"{seconds * 1e9:.0f} ns"

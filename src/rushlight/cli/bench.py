@@ -21,6 +21,7 @@ from rushlight.cli.arguments import (
     method_name,
     read_inputs,
     size_text,
+    time_text,
 )
 from rushlight.cli.interrupts import cancellable
 from rushlight.cli.roofline import roofline
@@ -90,10 +91,11 @@ def run(options: argparse.Namespace) -> None:
         }
         print(json.dumps(facts if found is None else {**facts, "roofline": found.to_dict()}, indent=2))
         return
-    print(f"load       {_text(loaded)}")
-    print(f"first run  {_text(first)}")
+    print(f"load       {time_text(loaded)}")
+    print(f"first run  {time_text(first)}")
     count = count_text(len(runs), "run")
-    print(f"run        {_text(median)} median, {_text(low)} best, {_text(high)} 90th percentile of {count}")
+    best, slow = time_text(low), time_text(high)
+    print(f"run        {time_text(median)} median, {best} best, {slow} 90th percentile of {count}")
     print(f"memory     {', '.join(f'{size_text(size)} {kind}' for kind, size in memory.items())}")
     if found is not None:
         print("\n".join(found.lines()))
@@ -119,7 +121,3 @@ def _timed(function: Callable[[list[Any]], object], inputs: list[object]) -> flo
     start = time.perf_counter()
     function(inputs)
     return time.perf_counter() - start
-
-
-def _text(seconds: float) -> str:
-    return f"{seconds * 1e3:.3f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.2f} us"

@@ -113,7 +113,7 @@ def instruction_names(plan: ExecutionPlan) -> list[str]:
         elif isinstance(call, DelegateCall):
             names.append(plan.delegates[call.delegate_index].id)
         else:
-            names.append(type(call).__name__)
+            names.append(type(call).__name__.removesuffix("Call"))
     return names
 
 

@@ -34,7 +34,7 @@ def load_function(text: str) -> tuple[str, Callable[[], Any]]:
     where, separator, name = text.rpartition(":")
     if not separator or not name:
         raise InvalidArgumentError(f"{text!r} is not of the form FILE.py:FACTORY or package.module:FACTORY")
-    function = getattr(_import(where), name, None)
+    function = getattr(import_python(where), name, None)
     if not callable(function):
         raise InvalidArgumentError(f"{where} has no function {name}")
     return name, function
@@ -129,7 +129,16 @@ def _load_exported(path: Path) -> tuple[str, Any, tuple[Any, ...]]:
     return path.stem, program, () if inputs is None else (*inputs[0], *inputs[1].values())
 
 
-def _import(where: str) -> ModuleType:
+def import_python(where: str) -> ModuleType:
+    """Imports a Python file or a module.
+
+    Args:
+        where: FILE.py or package.module.
+
+    Raises:
+        InvalidArgumentError: the file or module does not exist, or the file is not Python code.
+        ImportError: the module imports another module that does not exist.
+    """
     if not where.endswith(".py"):
         return _import_module(where)
     path = Path(where).resolve()
@@ -159,6 +168,5 @@ def _import_module(name: str) -> ModuleType:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
         raise InvalidArgumentError(
-            f"there is no module {name!r}; give a file as FILE.py:FACTORY, or a module as "
-            "package.module:FACTORY"
+            f"there is no module {name!r}; give a file as FILE.py, or a module as package.module"
         ) from None

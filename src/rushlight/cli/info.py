@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
+from rushlight.backends.cpu.plan.names import step_name
 from rushlight.backends.cpu.plan.payload import read_plan
 from rushlight.cli.arguments import Commands, check_no_bundled_program, count_text, size_text
 from rushlight.format.program import DelegateCall, ExecutionPlan, KernelCall, Tensor, TensorDataLocation
@@ -135,9 +136,9 @@ def _method(file: PTEFile, plan: ExecutionPlan, meta: MethodMeta) -> JsonObject:
 
 
 def _plan(payload: bytes) -> JsonObject:
-    """Describes the plan of a CpuBackend delegate: instruction set, steps by operation, and arena bytes."""
+    """Describes the plan of a CpuBackend delegate: instruction set, steps by name, and arena bytes."""
     plan = read_plan(payload)
-    kinds = Counter(type(step.operation).__name__ for step in plan.steps)
+    kinds = Counter(step_name(plan, step.operation) for step in plan.steps)
     return {"target": plan.target, "steps": dict(kinds.most_common()), "arena_bytes": plan.arena_bytes}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rushlight.cli import info, size
-from rushlight.cli.arguments import Commands, check_folder, count_text, size_text
+from rushlight.cli.arguments import Commands, check_folder, count_text, size_text, time_text
 from rushlight.cli.records import add_record_file_option, record_file
 from rushlight.devtools.errors import DevtoolsError
 from rushlight.devtools.view.page import page
@@ -199,10 +199,11 @@ def _print_graph(graph: MethodGraph) -> None:
     for key, _ in order.most_common(_SHOWN):
         row = [str(counts[key]), *key]
         if graph.total_time:
-            row += [f"{times[key]:.4g}", f"{times[key] / graph.total_time:.1%}"]
+            row += [time_text(times[key] / 1e3), f"{times[key] / graph.total_time:.1%}"]
         rows.append(row)
     print(f"operators of {graph.name}:")
-    print(text_table(["count", "operator", "runs on", *(["ms", "share"] if graph.total_time else [])], rows))
+    head = ["count", "operator", "runs on", *(["time", "share"] if graph.total_time else [])]
+    print(text_table(head, rows, right={0, 3, 4}))
     if len(counts) > _SHOWN:
         print(f"and {count_text(len(counts) - _SHOWN, 'more operator')} (--json and --html show all)")
     for arena in graph.arenas:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,16 @@ from rushlight.cli.arguments import (
     at_least,
     check_folder,
     count_text,
+    method_name,
     read_inputs,
+    time_text,
 )
+from rushlight.cli.diff import instruction_names
 from rushlight.cli.records import RUNS, add_record_options, record_of, traced
 from rushlight.devtools.inspector.events import Event
 from rushlight.devtools.inspector.inspector import Inspector, check_trace_path
 from rushlight.files import write_file
+from rushlight.format.pte import read_pte_file
 from rushlight.ir.text_table import text_table
 
 
@@ -77,13 +82,17 @@ def run(options: argparse.Namespace) -> None:
         write_file(options.etdump, dump)
     if options.trace:
         inspector.save_trace(options.trace)
-    rows = costs(inspector, options.by)
+    plans = {plan.name: plan for plan in read_pte_file(Path(options.program)).program.execution_plan}
+    names = instruction_names(plans[method_name(set(plans), options)])
+    rows = costs(inspector, options.by, names)
     total = sum(row.time for row in rows)
     if options.json:
-        facts = [{**vars(row), "share": row.time / total if total else 0.0} for row in rows]
+        facts = [
+            {**vars(row), "time": row.time / 1e3, "share": row.time / total if total else 0.0} for row in rows
+        ]
         print(
             json.dumps(
-                {"runs": options.runs, "unit": "ms", "total": total, f"{options.by}s": facts}, indent=2
+                {"runs": options.runs, "unit": "ms", "total": total / 1e3, f"{options.by}s": facts}, indent=2
             )
         )
         return
@@ -91,7 +100,7 @@ def run(options: argparse.Namespace) -> None:
         inspector.print_data_tabular()
     cells = [
         [
-            f"{row.time:.4g}",
+            time_text(row.time / 1e6),
             f"{row.time / total:.1%}" if total else "",
             row.name or f"({options.by} unknown)",
             row.code,
@@ -100,8 +109,9 @@ def run(options: argparse.Namespace) -> None:
         ]
         for row in rows[: options.top]
     ]
-    print(f"{total:.4g} ms in operators, median of {count_text(options.runs, 'run')}")
-    print(text_table(["ms", "share", options.by, "code", "in modules", "operators"], cells))
+    print(f"{time_text(total / 1e6)} in operators, median of {count_text(options.runs, 'run')}")
+    head = ["time", "share", options.by, "code", "in modules", "operators"]
+    print(text_table(head, cells, right={0, 1}))
 
 
 def _shortened(names: list[str]) -> str:
@@ -113,9 +123,10 @@ class Cost:
     """The time of a source line, a module, an operator or a step.
 
     Attributes:
-        name: "file:line", the path of the module, the operator, or the step; "" if it is not known.
+        name: "file:line", the path of the module ("(the model itself)" for an operator that the model's own
+            forward() calls), the operator, or the step; "" if it is not known.
         code: the source text of the line.
-        time: the sum of the median times of its operators, in ms. If a step computes operators of several
+        time: the sum of the median times of its operators, in us. If a step computes operators of several
             lines or modules, each of these gets an equal share of its time.
         modules: the modules that called the line.
         operators: the operators of the program that compute it.
@@ -128,25 +139,28 @@ class Cost:
     operators: list[str] = field(default_factory=list)
 
 
-def costs(inspector: Inspector, by: str = "line") -> list[Cost]:
+def costs(inspector: Inspector, by: str = "line", names: Sequence[str] = ()) -> list[Cost]:
     """Returns the time of each line, module or operator of the model, or of each kind of step, largest first.
 
     Args:
         inspector: the recorded events.
         by: "line", "module", "operator" or "step".
+        names: the names of the method's instructions, which replace the names of events of kernel calls.
     """
     found: dict[str, Cost] = {}
     for event, share in counted_events(inspector):
         assert event.perf_data is not None
         step, time = event.step_name or event.name, event.perf_data.p50 * share
+        if not event.is_delegated_op and event.instruction is not None and event.instruction < len(names):
+            step = names[event.instruction]
         known = [(_name(operator, by, step), operator) for operator in event.computed]
         if by == "step" and not known:
             found.setdefault(step, Cost(step)).time += time
             continue
-        names = list(dict.fromkeys(name for name, _ in known)) or [""]
-        for name in names:
+        parts = list(dict.fromkeys(name for name, _ in known)) or [""]
+        for name in parts:
             row = found.setdefault(name, Cost(name))
-            row.time += time / len(names)
+            row.time += time / len(parts)
             for own, operator in known:
                 if own == name:
                     row.code = operator.code if by == "line" else ""
@@ -158,7 +172,12 @@ def costs(inspector: Inspector, by: str = "line") -> list[Cost]:
 
 
 def _name(operator: Any, by: str, step: str) -> str:
-    names = {"line": operator.line, "module": operator.module, "operator": operator.op, "step": step}
+    names = {
+        "line": operator.line,
+        "module": operator.module or "(the model itself)",
+        "operator": operator.op,
+        "step": step,
+    }
     name = names[by]
     return str(name or "")
 

@@ -13,7 +13,7 @@ import rushlight
 from rushlight.cli.arguments import load_libraries, method_name
 from rushlight.cli.backends import add_backend_options, partitioners
 from rushlight.cli.diff import instruction_names
-from rushlight.cli.factory import load_model
+from rushlight.cli.factory import import_python, load_model
 from rushlight.cli.interrupts import cancellable
 from rushlight.devtools.inspector.inspector import Inspector
 from rushlight.devtools.inspector.perf import TimeScale
@@ -41,10 +41,23 @@ def add_record_file_option(parser: argparse.ArgumentParser) -> None:
         help="the ETRecord of the program, which `rushlight compile --etrecord` writes (default: the file "
         "next to the program with the ending .etrecord instead of .pte, if it exists)",
     )
+    parser.add_argument(
+        "--import",
+        dest="imports",
+        nargs="+",
+        default=[],
+        metavar="FILE.py",
+        help="Python files or modules that register the custom operators of the ETRecord",
+    )
 
 
 def record_file(options: argparse.Namespace) -> Path | None:
-    """Returns the ETRecord of the options, else the ETRecord next to the program; None if neither exists."""
+    """Returns the ETRecord of the options, else the ETRecord next to the program; None if neither exists.
+
+    It also imports the modules of the option --import, because reading the ETRecord needs their operators.
+    """
+    for where in options.imports:
+        import_python(where)
     default = Path(options.program).with_suffix(".etrecord")
     given: Path | None = options.etrecord
     return given or (default if default.exists() else None)
@@ -136,7 +149,7 @@ def traced(
         values: whether to record the outputs of all operators.
 
     Returns:
-        The inspector, with times in ms, and the bytes of the ETDump.
+        The inspector, with times in us, and the bytes of the ETDump.
     """
     load_libraries(options)
     capacity = _FIRST_CAPACITY
@@ -159,7 +172,7 @@ def traced(
             inspector = Inspector(
                 etdump_data=dump,
                 etrecord=record,
-                target_time_scale=TimeScale.MS,
+                target_time_scale=TimeScale.US,
                 debug_buffer=buffer if values else None,
             )
         if not inspector.dropped_events or is_last:

@@ -75,10 +75,23 @@ def run(options: argparse.Namespace) -> None:
 def _save(folder: Path, outputs: Sequence[object]) -> None:
     """Saves the tensors, before anything is printed, because a reader of the pipe may stop early."""
     folder.mkdir(parents=True, exist_ok=True)
-    for index, value in enumerate(outputs):
+    for index, (value, _) in enumerate(map(_array, outputs)):
         if isinstance(value, np.ndarray):
             with replacing(folder / f"output_{index}.npy") as file:
                 np.save(file, value)
+
+
+def _array(value: Any) -> tuple[Any, str]:
+    """Returns a tensor as an array, and the name of its dtype. Returns other values with the name "".
+
+    The dtypes of ml_dtypes and torch that .npy files do not support, such as bfloat16, become float32.
+    """
+    if not hasattr(value, "dtype"):
+        return value, ""
+    name = str(value.dtype).removeprefix("torch.")
+    if isinstance(value, np.ndarray):
+        return value if value.dtype.isbuiltin == 1 else value.astype(np.float32), name
+    return value.float().numpy(), name
 
 
 def _run(options: argparse.Namespace) -> list[Any]:
@@ -110,8 +123,9 @@ def _run_on_torch(options: argparse.Namespace) -> list[Any]:
 
 def _fact(value: object) -> Any:
     """An output as JSON: a tensor has its dtype, shape and values."""
+    value, dtype = _array(value)
     if isinstance(value, np.ndarray):
-        return {"dtype": str(value.dtype), "shape": list(value.shape), "values": _plain(value.tolist())}
+        return {"dtype": dtype, "shape": list(value.shape), "values": _plain(value.tolist())}
     return _plain(value)
 
 
@@ -124,8 +138,9 @@ def _plain(value: object) -> Any:
 
 
 def _text(value: object) -> str:
+    value, dtype = _array(value)
     if not isinstance(value, np.ndarray):
         return repr(value)
     shape = ", ".join(map(str, value.shape))
     numbers = np.array2string(value, threshold=20, edgeitems=3, separator=", ")
-    return f"{value.dtype}[{shape}]" + ("\n" if "\n" in numbers else " ") + numbers
+    return f"{dtype}[{shape}]" + ("\n" if "\n" in numbers else " ") + numbers

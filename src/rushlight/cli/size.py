@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rushlight.backends.cpu.plan.names import step_name
 from rushlight.backends.cpu.plan.payload import read_plan
 from rushlight.backends.xnnpack.payload import read_payload
 from rushlight.cli.arguments import Commands, count_text, size_text
@@ -222,14 +223,14 @@ def _named(backend: str, payload: bytes) -> Iterator[tuple[str, int, str]]:
             for _, value in step.operation.operands():
                 name = plan.storages[plan.values[value].storage].name
                 if name:
-                    yield name, step.debug_handle, type(step.operation).__name__
+                    yield name, step.debug_handle, step_name(plan, step.operation)
     elif backend == "XnnpackBackend":
         graph, _ = read_payload(payload)
         for node in graph.xnodes:
             for value in vars(node.xnode_union).values():
                 key = _named_key(graph, value)
                 if key:
-                    yield key, node.debug_handle, type(node.xnode_union).__name__.removeprefix("XNN")
+                    yield key, node.debug_handle, type(node.xnode_union).__name__
 
 
 def _named_key(graph: Any, value: Any) -> str:

@@ -80,7 +80,7 @@ def from_json(
         for name, found in data["range_constraints"].items()
     }
     restore_symbols(graph_module, ranges)
-    found = serialize.GraphModuleDeserializer().deserialize(
+    found = _deserializer().deserialize(
         reader_of(schema.GraphModule)(graph_module),
         state_dict,
         constants,
@@ -118,6 +118,18 @@ def from_json(
         example_inputs=found.example_inputs,
         verifiers=[_verifier(dialect) for dialect in data.get("verifiers") or [""]],
     )
+
+
+def _deserializer() -> serialize.GraphModuleDeserializer:
+    """Returns torch's deserializer, which here also reads texts that a program returns."""
+    found = serialize.GraphModuleDeserializer()
+    other = found.deserialize_graph_output
+
+    def output_of(output: schema.Argument) -> Any:
+        return output.as_string if output.type == "as_string" else other(output)
+
+    found.deserialize_graph_output = output_of  # type: ignore[method-assign]
+    return found
 
 
 def _verifier(dialect: str) -> type[Verifier]:
@@ -193,7 +205,7 @@ def _operator(dialect: str, name: str) -> Any:
     except (AttributeError, RuntimeError) as error:
         raise DevtoolsError(
             f"the ETRecord calls the operator {name}, which is not registered in this process; import the "
-            "module that defines it"
+            "module that registers it (on the command line: --import FILE.py)"
         ) from error
     return value
 

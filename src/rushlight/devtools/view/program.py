@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rushlight.backends.cpu.plan.evaluate import numbers
+from rushlight.backends.cpu.plan.names import step_name
 from rushlight.backends.cpu.plan.payload import read_plan
 from rushlight.backends.cpu.plan.tables import StorageKind
 from rushlight.backends.xnnpack.payload import read_payload
@@ -325,7 +326,7 @@ class _Reader:
         lives: dict[int, tuple[int, int, str]] = {}
         for step in plan.steps:
             operation = step.operation
-            node = self._step(place, "CpuBackend", type(operation).__name__, step.debug_handle)
+            node = self._step(place, "CpuBackend", step_name(plan, operation), step.debug_handle)
             used = {effect.name: plan.values[value].storage for effect, value in operation.operands()}
             reads = [plan.values[value].storage for value in operation.reads()]
             results = {plan.values[value].storage: value for value in operation.writes()}
@@ -368,7 +369,7 @@ class _Reader:
         writers: dict[int, int] = {}
         for xnode in graph.xnodes:
             union = xnode.xnode_union
-            name = type(union).__name__.removeprefix("XNN")
+            name = type(union).__name__
             node = self._step(place, "XnnpackBackend", name, xnode.debug_handle)
             fields = {key: value for key, value in vars(union).items() if key.endswith("_id")}
             writes = [value for key, value in fields.items() if key.startswith("output")]

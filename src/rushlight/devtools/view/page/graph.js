@@ -18,7 +18,7 @@ function labelOf(item, method, scope) {
     lines.push(short(node.name) + (module ? `  ·  ${ending(module)}` : ""));
     if (node.kind === "step" && node.operators.length) lines.push(node.operators.map(plainName).join(" + "));
     if (node.results.length) lines.push(node.results[0] + (node.results.length > 1 ? ` + ${node.results.length - 1}` : ""));
-    if (node.time) lines.push(`${milliseconds(node.time)} · ${percent(node.time, method.total_time)}`);
+    if (node.time) lines.push(`${timeText(node.time)} · ${percent(node.time, method.total_time)}`);
   }
   return lines.map((line) => (line.length > 60 ? `${line.slice(0, 59)}…` : line)).join("\n");
 }
@@ -236,7 +236,7 @@ function showDetails(leaf) {
     details.append(element("h2", scope.name));
     fact("operators", String(operatorsIn(scope)));
     fact("weights", scope.weight ? bytes(scope.weight) : "");
-    if (method.total_time) fact("time", `${milliseconds(scope.time)}, ${percent(scope.time, method.total_time)}`);
+    if (method.total_time) fact("time", `${timeText(scope.time)}, ${percent(scope.time, method.total_time)}`);
     const counts = new Map();
     for (const index of scope.leaves) {
       const node = method.nodes[index];
@@ -256,7 +256,7 @@ function showDetails(leaf) {
     const code = element("dd");
     code.append(element("code", node.code));
     fact("line", ...node.lines, node.code ? code : "");
-    if (node.time !== null) fact("time", `${milliseconds(node.time)}, ${percent(node.time, method.total_time)}`);
+    if (node.time !== null) fact("time", `${timeText(node.time)}, ${percent(node.time, method.total_time)}`);
     fact("weights", node.weight_bytes ? bytes(node.weight_bytes) : "");
     fact("instruction", node.instruction >= 0 ? String(node.instruction) : "");
   }

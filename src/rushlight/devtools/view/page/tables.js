@@ -7,7 +7,7 @@ const COLUMNS = [
   ["code", (node) => node.code],
   ["result", (node) => node.results[0] || ""],
   ["weights", (node) => node.weight_bytes, (value) => (value ? bytes(value) : "")],
-  ["time", (node) => node.time || 0, (value) => (value ? milliseconds(value) : "")],
+  ["time", (node) => node.time || 0, (value) => (value ? timeText(value) : "")],
   ["share", (node) => node.time || 0, (value, method) => percent(value, method.total_time)],
 ];
 

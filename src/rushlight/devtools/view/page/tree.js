@@ -31,7 +31,13 @@ function bytes(count) {
 }
 
 const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
-const milliseconds = (time) => (time >= 1 ? `${time.toFixed(2)} ms` : `${(time * 1000).toFixed(1)} µs`);
+
+// Formats a time in ms.
+function timeText(time) {
+  if (time >= 1) return `${time.toFixed(2)} ms`;
+  return time >= 1e-3 ? `${(time * 1e3).toFixed(1)} µs` : `${(time * 1e6).toFixed(0)} ns`;
+}
+
 const percent = (part, whole) => (whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : "");
 const short = (name) => name.replace(/^aten::/, "").replace(/\.out$/, "");
 const plainName = (name) => name.replace(/^[a-z_]+\./, "").replace(/\.[A-Za-z_]+$/, "").replace(/^_native_batch_norm_legit_no_training$/, "batch_norm");
