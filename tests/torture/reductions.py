@@ -46,7 +46,7 @@ def pairs(scope: Scope) -> Value:
     """Operators with two results."""
     value = scope.pick(lambda v: v.rank > 0)
     axis = scope.axis(value)
-    # Eager PyTorch updates the mean by each element, so that its result depends on the place of an infinite one.
+    # The mean of eager PyTorch depends on the place of an infinite element.
     if value.is_float and not scope.specials and scope.chance(0.3):
         return scope.add(f"torch.{scope.rng.choice(('var_mean', 'std_mean'))}({{}}, {axis})", value, count=2)
     name = scope.rng.choice(("max", "min", "cummax", "cummin", "aminmax", "frexp"))

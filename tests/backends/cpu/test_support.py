@@ -9,6 +9,14 @@ import torch
 from tests.backends.cpu.support import assert_close, expected, lower, run
 from torch import nn
 from torch.nn import functional as F
+from typing_extensions import override
+
+import rushlight
+from rushlight.backends.cpu import CpuPartitioner
+from rushlight.backends.cpu.quantizer import CpuQuantizer
+from rushlight.delegate.partitioner import PartitionResult
+from rushlight.ir.errors import CompileError
+from rushlight.quantize import dynamic_int8, quantize, static_int8
 
 CASES = {
     "no rows of weights": (nn.Linear(0, 7), torch.randn(3, 0)),
@@ -58,3 +66,38 @@ def test_a_recurrent_network_of_16_bits_with_its_batch_first() -> None:
     x = torch.randn(2, 3, 5).bfloat16()
     program, _ = lower(Model(), (x,))
     assert_close(run(program, (x,)), expected(Model(), (x,)), 2e-2)
+
+
+class _OneByOne(CpuPartitioner):
+    """Makes a partition of some nodes, although the backend can only run them together with others."""
+
+    def __init__(self, *operators: str) -> None:
+        super().__init__()
+        self.operators = operators
+
+    @override
+    def partition(self, exported_program: torch.export.ExportedProgram) -> PartitionResult:
+        for node in exported_program.graph.nodes:
+            if any(operator in node.name for operator in self.operators):
+                node.meta["delegation_tag"] = "part"
+        return PartitionResult(exported_program, {"part": self.delegation_spec})
+
+
+@pytest.mark.parametrize(
+    ("configuration", "operators", "reason"),
+    [
+        (dynamic_int8(), ("choose_qparams",), "reads its quantization parameters"),
+        (dynamic_int8(per_token=True), ("choose_qparams",), "reads its quantization parameters"),
+        (dynamic_int8(per_token=True), ("quantize_per_token",), "the operator that chooses"),
+        (dynamic_int8(), ("linear",), "its weights are not constant"),
+        (static_int8(), ("linear",), "its weights are not constant"),
+    ],
+)
+def test_a_partition_of_another_partitioner_is_refused(
+    configuration: Any, operators: tuple[str, ...], reason: str
+) -> None:
+    x = torch.randn(2, 16)
+    program = torch.export.export(nn.Sequential(nn.Linear(16, 16), nn.ReLU()), (x,))
+    program = quantize(program, None, CpuQuantizer().set_global(configuration), [(x,)])
+    with pytest.raises(CompileError, match=f"CpuBackend cannot run node .*{reason}.*CpuPartitioner"):
+        rushlight.compile(program, partitioner=[_OneByOne(*operators)])

@@ -16,6 +16,7 @@ from rushlight.backends.cpu.lower.nodes import operation
 from rushlight.backends.cpu.lower.quantized import lower_quantized
 from rushlight.backends.cpu.lower.quantized_lowering import QuantizedLowering
 from rushlight.backends.cpu.lower.table import ROWS
+from rushlight.backends.cpu.lower.unsupported import unsupported_reason
 from rushlight.backends.cpu.optimize.context import Context
 from rushlight.backends.cpu.optimize.pipeline import optimize
 from rushlight.backends.cpu.options import HIGHEST, Options
@@ -140,6 +141,12 @@ def _lower(
         elif node.op != "call_function":
             raise CompileError(f"a plan cannot contain node {node.name} of kind {node.op}")
         elif not constants.is_constant(node) and node not in in_functions:
+            reason = unsupported_reason(node, constants)
+            if reason is not None:  # CpuPartitioner makes no such partition, but another partitioner may
+                raise CompileError(
+                    f"CpuBackend cannot run node {node.name} in this partition: {reason}. Choose the "
+                    "nodes of partitions with CpuPartitioner."
+                )
             if not lower_quantized(lowering, node, functions, constants):
                 ROWS[operation(node)].lower(lowering, node)
     # The new values of states are the first outputs of the graph.

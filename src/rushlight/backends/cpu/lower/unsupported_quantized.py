@@ -46,7 +46,8 @@ def _choice_of_params(node: Node) -> Node:
     arguments: Any = node.args
     if is_op(node, *DYNAMIC_DEQUANTIZE):
         return _choice_of_params(arguments[0])
-    return arguments[1].args[0] if is_op(node, *DYNAMIC_QUANTIZE) else node
+    is_chosen = is_op(node, *DYNAMIC_QUANTIZE) and getattr(arguments[1], "target", None) is operator.getitem
+    return arguments[1].args[0] if is_chosen else node
 
 
 def _unsupported_dynamic_reason(choose: Node, constants: Constants) -> str | None:
