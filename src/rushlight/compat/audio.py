@@ -128,7 +128,9 @@ def export_processor(
     shapes = ({0: Dim.DYNAMIC(max=longest)},)
     patch: Any = torch.fx.experimental._config.patch  # type: ignore[attr-defined]
     with torch.no_grad(), patch(backed_size_oblivious=True):
-        program = export(model, (torch.randn(min(5 * model.sampling_rate, longest)),), dynamic_shapes=shapes, strict=True)
+        program = export(
+            model, (torch.randn(min(5 * model.sampling_rate, longest)),), dynamic_shapes=shapes, strict=True
+        )
         edge = to_edge_transform_and_lower(
             program,
             partitioner=[XnnpackPartitioner()],
