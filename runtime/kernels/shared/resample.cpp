@@ -30,8 +30,8 @@ void add_row(const Taps<W>& taps, int64_t at, const T* row, int64_t stride, W fa
   add(taps.width);
 }
 
-// sums[i] += factor * (the weighted sum of pixels for the i-th of n results). All results have the weights of entry `at`
-// of `taps`, and their pixels are `step` elements apart.
+// sums[i] += factor * (the weighted sum of pixels for the i-th of n results). All results have the weights of entry
+// `at` of `taps`, and their pixels are `step` elements apart.
 template <typename T, typename W>
 void add_pixels(const Taps<W>& taps, int64_t at, const T* row, int64_t stride, int64_t step, W factor, int64_t n,
                 W* sums) {
