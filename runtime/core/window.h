@@ -19,12 +19,11 @@ struct Window {
 // A window over up to three spatial dims: depth, height, width. Dims that the tensor does not have come first and have
 // neutral values.
 struct Window3d {
-  int64_t kernel[3], stride[3], padding[3], dilation[3];
+  int64_t kernel[3] = {1, 1, 1};
+  int64_t stride[3] = {1, 1, 1};
+  int64_t padding[3] = {0, 0, 0};
+  int64_t dilation[3] = {1, 1, 1};
 
-  // A loop, because compilers copy constants of this size with memcpy(), which takes longer on microcontrollers.
-  Window3d() {
-    for (int axis = 0; axis < 3; ++axis) kernel[axis] = stride[axis] = dilation[axis] = 1, padding[axis] = 0;
-  }
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
 };
 
@@ -33,12 +32,8 @@ inline Window planar(const Window3d& w) {
   return {w.kernel[1], w.kernel[2], w.stride[1], w.stride[2], w.padding[1], w.padding[2], w.dilation[1], w.dilation[2]};
 }
 inline Window3d with_depth(const Window& w) {
-  Window3d result;
-  result.kernel[1] = w.kernel_h, result.kernel[2] = w.kernel_w;
-  result.stride[1] = w.stride_h, result.stride[2] = w.stride_w;
-  result.padding[1] = w.pad_h, result.padding[2] = w.pad_w;
-  result.dilation[1] = w.dilation_h, result.dilation[2] = w.dilation_w;
-  return result;
+  return {
+      {1, w.kernel_h, w.kernel_w}, {1, w.stride_h, w.stride_w}, {0, w.pad_h, w.pad_w}, {1, w.dilation_h, w.dilation_w}};
 }
 
 }  // namespace rushlight

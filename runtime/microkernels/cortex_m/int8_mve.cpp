@@ -42,6 +42,20 @@ struct RealNumbers {
   float scale;
 };
 
+// As set_channels(), one channel after the other.
+RL_INLINE bool set_each_channel(const Int8Scales& scales, Int8Channel* channels, int32_t count) {
+  const float none = 0, in_scale = scales.in_scale, *scale = scales.scales, *bias = scales.bias;
+  const int32_t scale_step = static_cast<int32_t>(scales.scale_step), bias_step = bias == nullptr ? 0 : 1;
+  if (bias == nullptr) bias = &none;
+  for (; count > 0; --count, ++channels, scale += scale_step, bias += bias_step) {
+    const float factor = *scale * in_scale, offset = *bias;
+    channels->factor = factor;
+    channels->offset = offset;
+    if (!is_usual(factor) || !is_usual(offset)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool set_channels(const Int8Scales& scales, Int8Channel* channels, int32_t count) {

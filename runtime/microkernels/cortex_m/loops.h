@@ -56,19 +56,6 @@ inline size_t channel_bytes(int32_t count) { return padded(count * static_cast<i
 // Sets the factors and the offsets of `count` channels. Returns false if the loops could give other results than the
 // portable kernels: with Helium if is_usual() is false for one of them, else if one of them is not finite.
 bool set_channels(const Int8Scales& scales, Int8Channel* channels, int32_t count);
-// As set_channels(), one channel after the other.
-RL_INLINE bool set_each_channel(const Int8Scales& scales, Int8Channel* channels, int32_t count) {
-  const float none = 0, in_scale = scales.in_scale, *scale = scales.scales, *bias = scales.bias;
-  const int32_t scale_step = static_cast<int32_t>(scales.scale_step), bias_step = bias == nullptr ? 0 : 1;
-  if (bias == nullptr) bias = &none;
-  for (; count > 0; --count, ++channels, scale += scale_step, bias += bias_step) {
-    const float factor = *scale * in_scale, offset = *bias;
-    channels->factor = factor;
-    channels->offset = offset;
-    if (!is_usual(factor) || !is_usual(offset)) return false;
-  }
-  return true;
-}
 
 // Sets the corrections of `count` channels for products() and depthwise().
 void set_corrections(const int8_t* weights, int32_t depth, int32_t zero, Int8Channel* channels, int32_t count);
@@ -168,10 +155,6 @@ RL_INLINE int32_t requantized_number(float real, const Int8Output& output) {
 
 RL_INLINE uint8_t requantized(float real, const Int8Output& output) {
   return static_cast<uint8_t>(requantized_number(real, output));
-}
-
-RL_INLINE uint8_t requantized(int32_t sum, const Int8Channel& channel, const Int8Output& output) {
-  return requantized(static_cast<float>(sum) * channel.factor + channel.offset, output);
 }
 
 RL_INLINE float real_number(uint8_t byte, const Int8Operand& operand) {
