@@ -1,4 +1,5 @@
 #include "kernels/portable/elementwise.h"
+#include "kernels/shared/common_divisor.h"
 #include "kernels/shared/elementwise.h"
 #include "kernels/shared/integer.h"
 
@@ -6,20 +7,8 @@ namespace rushlight::portable {
 
 namespace {
 
-// Returns the greatest common divisor, which is not negative.
-int64_t common_divisor(int64_t a, int64_t b) {
-  a = a < 0 ? wrap_neg(a) : a;
-  b = b < 0 ? wrap_neg(b) : b;
-  while (b != 0) {
-    const int64_t rest = trunc_mod(a, b);
-    a = b;
-    b = rest < 0 ? wrap_neg(rest) : rest;
-  }
-  return a;
-}
-
 int64_t lcm_of(int64_t a, int64_t b) {
-  const int64_t divisor = common_divisor(a, b);
+  const int64_t divisor = greatest_common_divisor(a, b);
   if (divisor == 0) return 0;
   const int64_t multiple = wrap_mul(trunc_div(a, divisor), b);
   return multiple < 0 ? wrap_neg(multiple) : multiple;

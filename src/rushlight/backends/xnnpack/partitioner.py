@@ -264,12 +264,7 @@ class XnnpackPartitioner(Partitioner):
         if quantize_params(node) is not None or (
             dequantize_params(node) is not None and not context.is_constant(node.args[0])
         ):
-            if ConfigPrecisionType.STATIC_QUANT not in self.precisions:
-                return "config_precisions does not include statically quantized nodes"
-            tensor, source = tensor_of(node), tensor_of(node.args[0])
-            if source is not None and source.dtype is torch.bfloat16:
-                return "bfloat16 tensors cannot be quantized"
-            return None if tensor is None else unsupported_shape(tensor)
+            return self._unsupported_conversion(node)
         matrices = weight_nodes(node)
         if matrices and context.is_weight(matrices[-1]) and not context.is_constant(matrices[-1]):
             return "no operator in the delegate reads the quantized weight"
@@ -283,14 +278,28 @@ class XnnpackPartitioner(Partitioner):
             return _NOT_SELECTED
         if operation(node) is aten.slice_copy.Tensor and requantizes(node, context):
             return "its input and its result are quantized with different parameters"
-        if operation(node) in WEIGHTED and not self._reads_dequantized_weight(node):
-            weights = weight_nodes(argument(node, WEIGHTED[operation(node)][1]))
-            stored = supported_weight(weights[-1], context) if weights else None
-            if stored is not None and stored.axis is None and is_dynamic(node):
-                return "its input is quantized dynamically, so its weight needs a scale for each channel"
-            if stored is not None:
-                return "its weight is quantized, but its input or its result is not"
-        return unsupported_reason(node, context)
+        return self._unsupported_weight(node, context) or unsupported_reason(node, context)
+
+    def _unsupported_conversion(self, node: Node) -> str | None:
+        """Returns the reason against a quantization or dequantization with constant parameters, or None."""
+        if ConfigPrecisionType.STATIC_QUANT not in self.precisions:
+            return "config_precisions does not include statically quantized nodes"
+        tensor, source = tensor_of(node), tensor_of(node.args[0])
+        if source is not None and source.dtype is torch.bfloat16:
+            return "bfloat16 tensors cannot be quantized"
+        return None if tensor is None else unsupported_shape(tensor)
+
+    def _unsupported_weight(self, node: Node, context: SupportContext) -> str | None:
+        """Returns the reason against a float operator if its weight is quantized, or None."""
+        if operation(node) not in WEIGHTED or self._reads_dequantized_weight(node):
+            return None
+        weights = weight_nodes(argument(node, WEIGHTED[operation(node)][1]))
+        stored = supported_weight(weights[-1], context) if weights else None
+        if stored is None:
+            return None
+        if stored.axis is None and is_dynamic(node):
+            return "its input is quantized dynamically, so its weight needs a scale for each channel"
+        return "its weight is quantized, but its input or its result is not"
 
     def _reads_dequantized_weight(self, node: Node) -> bool:
         """Returns whether a quantized linear layer runs in float, because FP32 is the only precision.

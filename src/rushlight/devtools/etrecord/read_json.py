@@ -90,20 +90,9 @@ def from_json(
     modules = list(graph_modules(found.graph_module))
     for module, facts in zip(modules, calls, strict=True):
         for node, (target, call) in zip(call_nodes(module), facts, strict=True):
-            if call.spec is not None:
-                restore_alloc(node, call.spec)
-            elif target is not None:
-                node.target = target
-            if call.handle is not None:
-                meta.set_debug_handle(node, call.handle)
-            for user in node.users:
-                if user.target is operator.getitem and str(user.args[1]) in call.results:
-                    meta.set_debug_handle(user, call.results[str(user.args[1])])
-            _convert_to_positional(node)
+            _restore_call(node, target, call)
         _restore_lowered(module)
-        for node in reversed(module.graph.find_nodes(op="call_function", target=operator.getitem)):
-            if not node.users and "_unused_" in node.name:  # the schema has a name for each result
-                module.graph.erase_node(node)
+        _erase_unused_results(module)
     signature = root_signature(found.module_call_graph)
     if signature is not None and argument_names is not None:
         signature.forward_arg_names = argument_names
@@ -130,6 +119,27 @@ def _deserializer() -> serialize.GraphModuleDeserializer:
 
     found.deserialize_graph_output = output_of  # type: ignore[method-assign]
     return found
+
+
+def _restore_call(node: Node, target: Any, call: CallFacts) -> None:
+    """Gives a node the operator of the edge dialect, the spec and the debug handles that its call had."""
+    if call.spec is not None:
+        restore_alloc(node, call.spec)
+    elif target is not None:
+        node.target = target
+    if call.handle is not None:
+        meta.set_debug_handle(node, call.handle)
+    for user in node.users:
+        if user.target is operator.getitem and str(user.args[1]) in call.results:
+            meta.set_debug_handle(user, call.results[str(user.args[1])])
+    _convert_to_positional(node)
+
+
+def _erase_unused_results(module: GraphModule) -> None:
+    """Erases the getitem nodes of results without users, for which the schema has names, too."""
+    for node in reversed(module.graph.find_nodes(op="call_function", target=operator.getitem)):
+        if not node.users and "_unused_" in node.name:
+            module.graph.erase_node(node)
 
 
 def _verifier(dialect: str) -> type[Verifier]:

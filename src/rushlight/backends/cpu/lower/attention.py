@@ -141,34 +141,27 @@ def attention(lowering: Lowering, node: Node) -> None:
     keys and values are concatenations of two tensors and there are only a few queries, the step reads both
     tensors without a concatenation. A query whose keys are all masked has zeros as its result, not NaN.
     """
-    pieces: list[object] = [*(_parts_of_cache(lowering, node) or (*node.args[1:3], None, None))]
+    parts: list[object] = [*(_parts_of_cache(lowering, node) or (*node.args[1:3], None, None))]
     query, key, value, key_tail, value_tail = (
         None if n is None else _at_least_rank_3(lowering.with_innermost(_tensor(lowering, n), -1, node))
-        for n in (node.args[0], *pieces)
+        for n in (node.args[0], *parts)
     )
     assert query is not None and key is not None and value is not None
-    mask_node = argument(node, 3)
-    mask = None if mask_node is None else lowering.tensor(mask_node)
-    scale = argument(node, 6)
-    if scale is None:
-        scale = float(query.sizes[-1]) ** -0.5
-    data = lowering.constant_value(mask_node)
-    if data is not None and data.dtype is torch.bool and bool(data.all()):
-        mask = None
+    mask = _mask_argument(lowering, node)
     if mask is not None:
         keys = key.sizes[-2] if key_tail is None else key.sizes[-2] + key_tail.sizes[-2]
         mask = mask.expand((*query.sizes[:-1], keys))
     operands = [query, key, value, mask, key_tail, value_tail]
     tensors = [t for t in operands if t is not None]
     axis = _heads_axis(tensors, are_grouped=not same(query.sizes[-3], key.sizes[-3]))
+    scale = argument(node, 6)
     out = _new_output(lowering, node, axis)
     folded = _with_heads(out, axis)
-    assert folded is not None
     query, key, value, mask, key_tail, value_tail = (
         None if t is None else _with_heads(t, axis) or _with_heads(lowering.contiguous(t, node), axis)
         for t in operands
     )
-    assert query is not None and key is not None and value is not None
+    assert folded is not None and query is not None and key is not None and value is not None
     step = Attention(
         query=query,
         key=key,
@@ -177,12 +170,20 @@ def attention(lowering: Lowering, node: Node) -> None:
         key_tail=key_tail,
         value_tail=value_tail,
         output=folded,
-        scale=float(scale),
+        scale=float(query.sizes[-1]) ** -0.5 if scale is None else float(scale),
         is_causal=bool(argument(node, 5, False)),
         may_be_empty=True,
     )
     lowering.emit(step, node)
     _set_output(lowering, node, out)
+
+
+def _mask_argument(lowering: Lowering, node: Node) -> Tensor | None:
+    """Returns the mask of scaled_dot_product_attention; None if there is none or if it masks nothing."""
+    mask = argument(node, 3)
+    data = lowering.constant_value(mask)
+    masks_nothing = data is not None and data.dtype is torch.bool and bool(data.all())
+    return None if mask is None or masks_nothing else lowering.tensor(mask)
 
 
 def decomposed_attention(lowering: Lowering, node: Node) -> bool:
@@ -197,21 +198,11 @@ def decomposed_attention(lowering: Lowering, node: Node) -> bool:
     Returns:
         Whether the steps were fused.
     """
-    reader = lowering.sole_writer(node.args[0], node)
-    softmax = None if reader is None else reader.of(Softmax)
-    shares = as_rank_4(lowering.tensor(node.args[0]))
-    if reader is None or softmax is None or softmax.is_logarithm or not shares.is_contiguous():
-        return False
-    source: Tensor = softmax.input
     sizes = lowering.sizes(node)
-    if not same(source.sizes[-1], shares.sizes[-1]):
+    found = _softmax_of_scores(lowering, node, sizes)
+    if found is None:
         return False
-    leading = ((1,) * (4 - len(sizes)) + sizes)[:3]
-    if not all(same(a, b) for a, b in zip(leading, shares.sizes, strict=False)):
-        return False  # the scores are broadcast to the values
-    scores = _scores(lowering, reader, source, shares.sizes)
-    if scores is None:
-        return False
+    reader, scores = found
     operands = (scores.query, scores.key.permute((0, 1, 3, 2)))
     (query, key), scale, scalings = _unscaled(lowering, scores.product, operands)
     read = (query, key, *scores.head_scales, *scores.masks)
@@ -238,6 +229,34 @@ def decomposed_attention(lowering: Lowering, node: Node) -> bool:
     lowering.emit(fused, node, [item for step in parts for item in step.nodes])
     _set_output(lowering, node, out)
     return True
+
+
+def _softmax_of_scores(
+    lowering: Lowering, node: Node, sizes: tuple[Size, ...]
+) -> tuple[PlanNode, _Scores] | None:
+    """Finds the softmax whose result a matrix product multiplies, and its scores.
+
+    Args:
+        lowering: the steps emitted so far.
+        node: the product.
+        sizes: the sizes of its result.
+
+    Returns:
+        The step of the softmax, and the scores that it reads; None if one attention step cannot compute them.
+    """
+    reader = lowering.sole_writer(node.args[0], node)
+    softmax = None if reader is None else reader.of(Softmax)
+    shares = as_rank_4(lowering.tensor(node.args[0]))
+    if reader is None or softmax is None or softmax.is_logarithm or not shares.is_contiguous():
+        return None
+    source: Tensor = softmax.input
+    if not same(source.sizes[-1], shares.sizes[-1]):
+        return None
+    leading = ((1,) * (4 - len(sizes)) + sizes)[:3]
+    if not all(same(a, b) for a, b in zip(leading, shares.sizes, strict=False)):
+        return None  # the scores are broadcast to the values
+    scores = _scores(lowering, reader, source, shares.sizes)
+    return None if scores is None else (reader, scores)
 
 
 def _scaled(lowering: Lowering, node: Node, query: Tensor, factors: Sequence[Tensor]) -> Tensor:

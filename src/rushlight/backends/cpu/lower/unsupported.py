@@ -88,11 +88,9 @@ def unsupported_reason(node: Node, constants: Constants) -> str | None:
         return f"plans do not support {op or node.target}"
     if op is operator.getitem:
         return None
-    for tensor in (t for item in (*node.all_input_nodes, node) for t in tensors_of(item)):
-        if tensor.dim() > MAX_RANK:
-            return f"it has {tensor.dim()} dimensions"
-        if not all(is_bounded(size) for size in tensor.shape):
-            return "one of its sizes has no upper bound"
+    reason = _unsupported_shape(node)
+    if reason is not None:
+        return reason
     if op in _PRODUCTS and any(constants.is_constant(n) and 0 in shape_of(n) for n in node.all_input_nodes):
         return "its weights are empty"
     if op in QUANTIZED:
@@ -101,9 +99,31 @@ def unsupported_reason(node: Node, constants: Constants) -> str | None:
         return "the sizes of its operands are equal only because the program asserts this"
     if _computes_with_symbol(node, op):
         return "it computes with a symbolic number, such as a dynamic size"
-    moves = is_in(op, Category.VIEW, Category.MASK) or op in UPDATES or op is aten.copy.default
     if op in ARITHMETIC and dtype_of(node) in (torch.int64, torch.int32):
         return check_same_types(node, node)
+    reason = _unsupported_dtype(node, op) or unsupported_product_reason(node, constants)
+    if reason is not None:
+        return reason
+    check = ROWS[op].check
+    return check(node, constants) if check else None
+
+
+def _unsupported_shape(node: Node) -> str | None:
+    """Returns why the shape of an operand or of the result is not supported; None if all are."""
+    for tensor in (t for item in (*node.all_input_nodes, node) for t in tensors_of(item)):
+        if tensor.dim() > MAX_RANK:
+            return f"it has {tensor.dim()} dimensions"
+        if not all(is_bounded(size) for size in tensor.shape):
+            return "one of its sizes has no upper bound"
+    return None
+
+
+def _unsupported_dtype(node: Node, op: OpOverload) -> str | None:
+    """Returns why the dtype of an operand or of the result is not supported; None if all are.
+
+    Plans compute with float32. Some operators only move elements, or read indices or masks.
+    """
+    moves = is_in(op, Category.VIEW, Category.MASK) or op in UPDATES or op is aten.copy.default
     for source in [*node.all_input_nodes, node]:
         fake = meta.get_tensor(source)
         if fake is None or planned_dtype(fake.dtype) is torch.float32:
@@ -117,11 +137,7 @@ def unsupported_reason(node: Node, constants: Constants) -> str | None:
         if op in _MASKED and source is argument(node, 3) and fake.dtype is torch.bool:
             continue
         return f"{source.name} is {fake.dtype}"
-    reason = unsupported_product_reason(node, constants)
-    if reason is not None:
-        return reason
-    check = ROWS[op].check
-    return check(node, constants) if check else None
+    return None
 
 
 @cache
