@@ -187,15 +187,16 @@ RL_INLINE void requantize_sixteen(const Sixteen& s, const int32_t* sums, const i
   }
 }
 
-// Requantizes sixteen columns at a time, with saturating narrowing. Returns the number of columns that are done.
-template <bool Corrected, bool Offset, bool Summed>
-static int64_t requantize_sixteens(const Requantize& how, const SumRows& r, uint8_t* out) {
+// Returns the parameters that all columns share.
+template <bool Summed>
+RL_INLINE Sixteen shared_parameters(const Requantize& how) {
   const Int8Range range = Summed ? how.sum.range : Int8Range{how.zero, how.least, how.most};
   const int shift = range.most > 127 ? 128 : 0;  // uint8
   Sixteen s;
   s.zero = _mm256_set1_epi16(static_cast<int16_t>(range.zero - shift));
   s.least = _mm256_set1_epi8(static_cast<char>(range.least - shift));
   s.most = _mm256_set1_epi8(static_cast<char>(range.most - shift));
+  s.sign_mask = _mm256_set1_epi8(static_cast<char>(shift));
   if constexpr (Summed) {
     s.lowest = _mm256_set1_ps(static_cast<float>(how.least - how.zero));
     s.highest = _mm256_set1_ps(static_cast<float>(how.most - how.zero));
@@ -204,26 +205,39 @@ static int64_t requantize_sixteens(const Requantize& how, const SumRows& r, uint
     s.sum_offset = _mm256_set1_ps(how.sum.offset);
     s.other_sign_mask = _mm_set1_epi8(static_cast<char>(how.sum.sign_mask));
   }
-  s.sign_mask = _mm256_set1_epi8(static_cast<char>(shift));
+  return s;
+}
+
+// Loads the parameters of columns [j, j + 16). Returns whether no scaled sum can exceed 32 bits.
+template <bool Corrected, bool Offset>
+RL_INLINE bool load_columns(const Requantize& how, int64_t j, Sixteen& s) {
+  __m256 beyond = _mm256_setzero_ps();
+  RL_UNROLL for (int i = 0; i < 2; ++i) {
+    s.correction[i] = _mm256_setzero_si256();
+    s.offset[i] = _mm256_setzero_ps();
+    if constexpr (Corrected) {
+      s.correction[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(how.correction + j + 8 * i));
+    }
+    if constexpr (Offset) s.offset[i] = _mm256_loadu_ps(how.offset + j + 8 * i);
+    s.multiplier[i] = _mm256_loadu_ps(how.multiplier + j + 8 * i);
+    // With a multiplier of 1/4 or more, or an offset of 2^29 or more, scaled sums might reach 2^31.
+    beyond = _mm256_or_ps(beyond, _mm256_cmp_ps(s.multiplier[i], _mm256_set1_ps(0.25f), _CMP_NLT_UQ));
+    beyond = _mm256_or_ps(beyond, _mm256_cmp_ps(s.multiplier[i], _mm256_set1_ps(-0.25f), _CMP_NGT_UQ));
+    beyond = _mm256_or_ps(beyond, _mm256_cmp_ps(s.offset[i], _mm256_set1_ps(536870912.0f), _CMP_NLT_UQ));
+  }
+  return _mm256_movemask_ps(beyond) == 0;
+}
+
+// Requantizes sixteen columns at a time, with saturating narrowing. Returns the number of columns that are done.
+template <bool Corrected, bool Offset, bool Summed>
+static int64_t requantize_sixteens(const Requantize& how, const SumRows& r, uint8_t* out) {
+  Sixteen s = shared_parameters<Summed>(how);
   int64_t j = 0;
   for (; j + 16 <= r.columns; j += 16) {
-    __m256 beyond = _mm256_setzero_ps();
-    RL_UNROLL for (int i = 0; i < 2; ++i) {
-      s.correction[i] = _mm256_setzero_si256();
-      s.offset[i] = _mm256_setzero_ps();
-      if constexpr (Corrected) {
-        s.correction[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(how.correction + j + 8 * i));
-      }
-      if constexpr (Offset) s.offset[i] = _mm256_loadu_ps(how.offset + j + 8 * i);
-      s.multiplier[i] = _mm256_loadu_ps(how.multiplier + j + 8 * i);
-      // With a multiplier of 1/4 or more, or an offset of 2^29 or more, scaled sums might reach 2^31.
-      beyond = _mm256_or_ps(beyond, _mm256_cmp_ps(s.multiplier[i], _mm256_set1_ps(0.25f), _CMP_NLT_UQ));
-      beyond = _mm256_or_ps(beyond, _mm256_cmp_ps(s.multiplier[i], _mm256_set1_ps(-0.25f), _CMP_NGT_UQ));
-      beyond = _mm256_or_ps(beyond, _mm256_cmp_ps(s.offset[i], _mm256_set1_ps(536870912.0f), _CMP_NLT_UQ));
-    }
+    const bool is_limited = load_columns<Corrected, Offset>(how, j, s);
     if constexpr (Summed) {
       requantize_sixteen<false, true>(s, r.sums + j, how.sum.others + j, r, out + j);
-    } else if (_mm256_movemask_ps(beyond) == 0) {
+    } else if (is_limited) {
       requantize_sixteen<true, false>(s, r.sums + j, nullptr, r, out + j);
     } else {
       requantize_sixteen<false, false>(s, r.sums + j, nullptr, r, out + j);
@@ -234,12 +248,37 @@ static int64_t requantize_sixteens(const Requantize& how, const SumRows& r, uint
 #endif
 
 #if !defined(__AVX512BW__)
+// Rounds scaled sums to quantized numbers, to which a residual is added.
+struct Rounding {
+  Clamp clamp;
+  const Int8Sum& sum;
+  Clamp sum_clamp;
+  int32_t other_mask, other_zero;  // other[i] & other_mask, minus other_zero, is the residual as int8
+};
+
+// Returns the quantized numbers of kLanes columns, or of one column. `at` is the place of the residual.
+template <bool Summed>
+RL_INLINE Lanes quantized(const Rounding& how, Reals x, int64_t at) {
+  const Lanes number = rounded(x, how.clamp);
+  if constexpr (!Summed) return number;
+  const Lanes other = (widen(how.sum.others + at) & how.other_mask) - how.other_zero;
+  x = __builtin_convertvector(number, Reals) * how.sum.factor + how.sum.offset;
+  return rounded(__builtin_convertvector(other, Reals) * how.sum.other_factor + x, how.sum_clamp);
+}
+template <bool Summed>
+RL_INLINE int32_t quantized(const Rounding& how, float x, int64_t at) {
+  const int32_t number = rounded(x, how.clamp);
+  if constexpr (!Summed) return number;
+  const int32_t other = (how.sum.others[at] & how.other_mask) - how.other_zero;
+  x = static_cast<float>(number) * how.sum.factor + how.sum.offset;
+  return rounded(static_cast<float>(other) * how.sum.other_factor + x, how.sum_clamp);
+}
+
 template <bool Corrected, bool Offset, bool Summed>
 static void requantize_rows(const Requantize& how, const SumRows& r, uint8_t* out) {
-  const Clamp clamp = clamp_of({how.zero, how.least, how.most});
-  const Int8Sum& sum = how.sum;
-  const Clamp sum_clamp = clamp_of(Summed ? sum.range : Int8Range{});
-  const int32_t other_mask = sum.sign_mask ? 0xff : -1, other_zero = sum.sign_mask;
+  const int32_t mask = how.sum.sign_mask;
+  const Rounding rounding{clamp_of({how.zero, how.least, how.most}), how.sum,
+                          clamp_of(Summed ? how.sum.range : Int8Range{}), mask ? 0xff : -1, mask};
 #if defined(RL_NARROW) && defined(__AVX2__)
   int64_t j = requantize_sixteens<Corrected, Offset, Summed>(how, r, out);
 #else
@@ -254,14 +293,9 @@ static void requantize_rows(const Requantize& how, const SumRows& r, uint8_t* ou
     const int32_t* sums = r.sums + j;
     for (int64_t i = 0; i < r.rows; ++i, sums += r.sums_stride) {
       const int64_t at = i * r.out_stride + j;
-      Reals x = __builtin_convertvector(wrapping_sum(load_lanes(sums), correction), Reals) * multiplier + offset;
-      Lanes number = rounded(x, clamp);
-      if constexpr (Summed) {
-        x = __builtin_convertvector(number, Reals) * sum.factor + sum.offset;
-        const Lanes other = (widen(sum.others + at) & other_mask) - other_zero;
-        number = rounded(__builtin_convertvector(other, Reals) * sum.other_factor + x, sum_clamp);
-      }
-      store_narrow(out + at, Narrowed(number));
+      const Lanes corrected = wrapping_sum(load_lanes(sums), correction);
+      const Reals x = __builtin_convertvector(corrected, Reals) * multiplier + offset;
+      store_narrow(out + at, Narrowed(quantized<Summed>(rounding, x, at)));
     }
   }
   for (; j < r.columns; ++j) {
@@ -270,15 +304,9 @@ static void requantize_rows(const Requantize& how, const SumRows& r, uint8_t* ou
       // Values beyond 32 bits wrap around, as in the vectors above.
       const uint32_t exact = static_cast<uint32_t>(r.sums[i * r.sums_stride + j]);
       const uint32_t corrected = exact + static_cast<uint32_t>(Corrected ? how.correction[j] : 0);
-      float x = static_cast<float>(static_cast<int32_t>(corrected));
-      x = x * how.multiplier[j] + (Offset ? how.offset[j] : 0.0f);
-      int32_t number = rounded(x, clamp);
-      if constexpr (Summed) {
-        x = static_cast<float>(number) * sum.factor + sum.offset;
-        const int32_t other = (sum.others[at] & other_mask) - other_zero;
-        number = rounded(static_cast<float>(other) * sum.other_factor + x, sum_clamp);
-      }
-      out[at] = static_cast<uint8_t>(number);
+      const float sum = static_cast<float>(static_cast<int32_t>(corrected));
+      const float x = sum * how.multiplier[j] + (Offset ? how.offset[j] : 0.0f);
+      out[at] = static_cast<uint8_t>(quantized<Summed>(rounding, x, at));
     }
   }
 }
