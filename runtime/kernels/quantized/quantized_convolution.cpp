@@ -21,6 +21,52 @@ int64_t source_of(const Convolution& c, int axis, int64_t position, int64_t tap,
   return source < size ? source : -1;
 }
 
+// The sums of products of the windows of a group.
+struct WindowSums {
+  const Convolution& c;
+  const ImageLayout image, taps;
+  const ByteReader read;
+  const int32_t zero;
+  const int64_t channels;     // inputs of a group
+  const int64_t filter_step;  // from the weight of a channel to that of the next one
+
+  WindowSums(const Convolution& convolution, const Tensor& in, int64_t in_zero, const Tensor& weight)
+      : c(convolution),
+        image(in, c.dims),
+        taps(weight, c.dims),
+        read(in),
+        zero(static_cast<int32_t>(in_zero)),
+        channels(image.channels / c.groups),
+        filter_step(c.transposed ? taps.batch_stride : taps.channel_stride) {}
+
+  // Returns the sum for an output position. `from` and `filter` point to the first channel and to the first weight.
+  int32_t at(const int64_t (&position)[3], const uint8_t* from, const int8_t* filter) const {
+    int32_t sum = 0;
+    for (int64_t z = 0; z < c.window.kernel[0]; ++z) {
+      const int64_t in_z = source_of(c, 0, position[0], z, image.size[0]);
+      if (in_z < 0) continue;
+      for (int64_t y = 0; y < c.window.kernel[1]; ++y) {
+        const int64_t in_y = source_of(c, 1, position[1], y, image.size[1]);
+        if (in_y < 0) continue;
+        for (int64_t x = 0; x < c.window.kernel[2]; ++x) {
+          const int64_t in_x = source_of(c, 2, position[2], x, image.size[2]);
+          if (in_x < 0) continue;
+          sum += pixel_sum(from + in_z * image.stride[0] + in_y * image.stride[1] + in_x * image.stride[2],
+                           filter + z * taps.stride[0] + y * taps.stride[1] + x * taps.stride[2]);
+        }
+      }
+    }
+    return sum;
+  }
+
+  int32_t pixel_sum(const uint8_t* pixel, const int8_t* weights) const {
+    int32_t sum = 0;
+    for (int64_t k = 0; k < channels; ++k)
+      sum += (read(pixel[k * image.channel_stride]) - zero) * weights[k * filter_step];
+    return sum;
+  }
+};
+
 // Computes with the loops for Cortex-M. Returns false if they do not support the arguments.
 [[maybe_unused]] bool convolve_on_cortex_m(KernelRuntimeContext& context, const Convolution& c, const Tensor& in,
                                            int64_t in_zero, const Tensor& weight, const cortex_m::Int8Scales& scales,
@@ -78,41 +124,20 @@ void quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
     }
   }
 
-  const ImageLayout image(in, c.dims), taps(weight, c.dims);
-  const ByteReader read(in);
   const Requantizer requantize(scale, zero, quant_min, quant_max);
-  const int64_t in_group = image.channels / c.groups, out_group = outputs / c.groups;
-  const int64_t channel = out.dim() - c.dims - 1;
-  const auto in_zero_point = static_cast<int32_t>(in_zero);
-  for_each_index(context, out, in_group * c.window.taps(), [&](const int64_t* index, int64_t at) {
-    const int64_t output = index[channel], group = output / out_group;
-    const int8_t* filter = weight.const_data_ptr<int8_t>();
+  const WindowSums sums(c, in, in_zero, weight);
+  const ImageLayout& image = sums.image;
+  const int64_t out_group = outputs / c.groups, channel = out.dim() - c.dims - 1;
+  for_each_index(context, out, sums.channels * c.window.taps(), [&](const int64_t* index, int64_t at) {
+    const int64_t output = index[channel], group = output / out_group, first = group * sums.channels;
+    const uint8_t* const from =
+        in.const_data_ptr<uint8_t>() + (channel > 0 ? index[0] * image.batch_stride : 0) + first * image.channel_stride;
     // The weights are [outputs, channels of a group] or, transposed, [channels, outputs of a group].
-    filter += transposed ? group * in_group * taps.batch_stride + output % out_group * taps.channel_stride
-                         : output * taps.batch_stride;
-    const int64_t filter_step = transposed ? taps.batch_stride : taps.channel_stride;
-    const uint8_t* const first = in.const_data_ptr<uint8_t>() + (channel > 0 ? index[0] * image.batch_stride : 0) +
-                                 group * in_group * image.channel_stride;
+    const int64_t filter = transposed ? first * sums.taps.batch_stride + output % out_group * sums.taps.channel_stride
+                                      : output * sums.taps.batch_stride;
     int64_t position[3] = {0, 0, 0};
     for (int64_t i = 0; i < c.dims; ++i) position[3 - c.dims + i] = index[channel + 1 + i];
-    int32_t sum = 0;
-    for (int64_t z = 0; z < c.window.kernel[0]; ++z) {
-      const int64_t in_z = source_of(c, 0, position[0], z, image.size[0]);
-      if (in_z < 0) continue;
-      for (int64_t y = 0; y < c.window.kernel[1]; ++y) {
-        const int64_t in_y = source_of(c, 1, position[1], y, image.size[1]);
-        if (in_y < 0) continue;
-        for (int64_t x = 0; x < c.window.kernel[2]; ++x) {
-          const int64_t in_x = source_of(c, 2, position[2], x, image.size[2]);
-          if (in_x < 0) continue;
-          const uint8_t* from = first + in_z * image.stride[0] + in_y * image.stride[1] + in_x * image.stride[2];
-          const int8_t* w = filter + z * taps.stride[0] + y * taps.stride[1] + x * taps.stride[2];
-          for (int64_t k = 0; k < in_group; ++k) {
-            sum += (read(from[k * image.channel_stride]) - in_zero_point) * w[k * filter_step];
-          }
-        }
-      }
-    }
+    const int32_t sum = sums.at(position, from, weight.const_data_ptr<int8_t>() + filter);
     const float real = static_cast<float>(sum) * parameters.factor(output);
     out.mutable_data_ptr<uint8_t>()[at] = requantize(offsets ? real + offsets[output] : real);
   });
