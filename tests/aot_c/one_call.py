@@ -15,6 +15,62 @@ from rushlight.ir.spec import dim_order_from_strides
 
 
 @dataclass
+class _Values:
+    """The values of a method with one call.
+
+    Attributes:
+        constants: whether the tensors after the first argument are constants.
+        data: the data of the constants of the program.
+        values: the values so far.
+        inputs: the indices of the inputs.
+    """
+
+    constants: bool
+    data: list[bytes]
+    values: list[p.EValue] = field(default_factory=list)
+    inputs: list[int] = field(default_factory=list)
+
+    def append(self, value: Any) -> int:
+        """Appends a value, and returns its index."""
+        self.values.append(p.EValue(value))
+        return len(self.values) - 1
+
+    def convert(self, position: int, item: Any) -> int:
+        """Appends the value of the argument at a position, and returns its index."""
+        if isinstance(item, torch.Tensor):
+            return self._append_tensor(item, self.constants and position > 0 and item.numel() > 0)
+        if isinstance(item, (list, tuple)):
+            return self._append_list(position, list(item))
+        if item is None or isinstance(item, torch.memory_format):
+            return self.append(p.Null())
+        if isinstance(item, str):
+            return self.append(p.String(item))
+        if isinstance(item, torch.dtype):
+            return self.append(p.Int(int(SCALAR_TYPES[item])))
+        if isinstance(item, bool):
+            return self.append(p.Bool(item))
+        return self.append(p.Int(item) if isinstance(item, int) else p.Double(item))
+
+    def _append_tensor(self, tensor: torch.Tensor, is_constant: bool) -> int:
+        if not is_constant:
+            self.inputs.append(self.append(_tensor(tensor, 0)))
+            return self.inputs[-1]
+        flat = tensor.permute(dim_order_from_strides(tensor.stride())).contiguous().flatten()
+        self.data.append(flat.view(torch.uint8).numpy().tobytes())
+        return self.append(_tensor(tensor, len(self.data) - 1))
+
+    def _append_list(self, position: int, items: list[Any]) -> int:
+        if any(isinstance(item, torch.Tensor) for item in items):
+            indices = [-1 if item is None else self.convert(position, item) for item in items]
+            return self.append(p.OptionalTensorList(indices) if None in items else p.TensorList(indices))
+        if items and all(isinstance(item, bool) for item in items):
+            return self.append(p.BoolList(items))
+        if any(isinstance(item, float) for item in items):
+            return self.append(p.DoubleList([float(item) for item in items]))
+        return self.append(p.IntList([self.append(p.Int(int(item))) for item in items]))
+
+
+@dataclass
 class CallProgram:
     """Builds a program. Each call is a method, whose tensors are inputs.
 
@@ -27,72 +83,22 @@ class CallProgram:
 
     def add(self, operator: str, arguments: Sequence[Any], outs: Sequence[torch.Tensor]) -> None:
         """Adds the method `call_N` for an operator with its arguments and outs."""
-        values: list[p.EValue] = []
-        inputs: list[int] = []
-
-        def append(value: Any) -> int:
-            values.append(p.EValue(value))
-            return len(values) - 1
-
-        def number(item: Any) -> Any:
-            if isinstance(item, bool):
-                return p.Bool(item)
-            return p.Int(item) if isinstance(item, int) else p.Double(item)
-
-        def tensor(item: torch.Tensor, is_constant: bool) -> int:
-            index = 0
-            if is_constant:
-                order = dim_order_from_strides(item.stride())
-                flat = item.permute(order).contiguous().flatten()
-                self.data.append(flat.view(torch.uint8).numpy().tobytes() if item.numel() else b"")
-                index = len(self.data) - 1
-            return append(_tensor(item, index))
-
-        def convert(position: int, item: Any) -> int:
-            if isinstance(item, torch.Tensor):
-                index = tensor(item, self.constants and position > 0 and item.numel() > 0)
-                value = values[index].val
-                assert isinstance(value, p.Tensor)
-                if value.data_buffer_idx == 0:
-                    inputs.append(index)
-                return index
-            if item is None:
-                return append(p.Null())
-            if isinstance(item, str):
-                return append(p.String(item))
-            if isinstance(item, torch.dtype):
-                return append(p.Int(int(SCALAR_TYPES[item])))
-            if isinstance(item, torch.memory_format):
-                return append(p.Null())
-            if isinstance(item, (list, tuple)):
-                return convert_list(position, list(item))
-            return append(number(item))
-
-        def convert_list(position: int, items: list[Any]) -> int:
-            if any(isinstance(item, torch.Tensor) for item in items):
-                indices = [-1 if item is None else convert(position, item) for item in items]
-                return append(p.OptionalTensorList(indices) if None in items else p.TensorList(indices))
-            if items and all(isinstance(item, bool) for item in items):
-                return append(p.BoolList(items))
-            if any(isinstance(item, float) for item in items):
-                return append(p.DoubleList([float(item) for item in items]))
-            return append(p.IntList([append(p.Int(int(item))) for item in items]))
-
-        arguments_of = [convert(i, item) for i, item in enumerate(arguments)]
-        results = [append(_tensor(out, 0)) for out in outs]
-        returned = results[0] if len(results) == 1 else append(p.TensorList(list(results)))
+        call = _Values(self.constants, self.data)
+        indices = [call.convert(i, item) for i, item in enumerate(arguments)]
+        results = [call.append(_tensor(out, 0)) for out in outs]
+        returned = results[0] if len(results) == 1 else call.append(p.TensorList(list(results)))
         if any(isinstance(item, list) and outs and item is outs for item in arguments):
             results = []
         name, _, overload = operator.partition(".")
-        call = p.KernelCall(0, [*arguments_of, *results, returned])
+        instruction = p.Instruction(p.KernelCall(0, [*indices, *results, returned]))
         self.plans.append(
             p.ExecutionPlan(
                 name=f"call_{len(self.plans)}",
                 container_meta_type=p.ContainerMetadata("", ""),
-                values=values,
-                inputs=inputs,
+                values=call.values,
+                inputs=call.inputs,
                 outputs=results,
-                chains=[p.Chain([], [], [p.Instruction(call)], None)],
+                chains=[p.Chain([], [], [instruction], None)],
                 operators=[p.Operator(name, overload)],
                 delegates=[],
                 non_const_buffer_sizes=[0],
