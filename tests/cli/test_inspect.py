@@ -20,6 +20,7 @@ from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.cli.exit_codes import ERROR
 from rushlight.cli.inspect import collect, write_page
 from rushlight.cli.main import main
+from rushlight.devtools.inspector import Inspector
 from rushlight.devtools.view.page import embedded
 from rushlight.devtools.view.program import MethodGraph
 from rushlight.format.program import Tensor
@@ -133,6 +134,66 @@ def test_memory_over_time(backend: str, tmp_path: Path) -> None:
         for block in arena.blocks:
             assert 0 <= block.offset and block.offset + block.size <= arena.size
             assert 0 <= block.start <= block.end < len(graph.nodes)
+
+
+class Loop(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = torch.exp(x)
+
+        def body(i: torch.Tensor, z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return i + 1, torch.tanh(self.linear(z)) + y
+
+        start = torch.tensor(0)
+        _, z = torch._higher_order_ops.while_loop(lambda i, z: i < 5, body, (start, x))
+        return torch.cos(z), torch.sin(x)
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Path:
+    program = rushlight.compile(Loop(), (torch.randn(2, 4),), partitioner=(), generate_etrecord=True)
+    program.save(tmp_path / "net.pte")
+    program.get_etrecord().save(tmp_path / "net.etrecord")
+    return tmp_path / "net.pte"
+
+
+def test_times_of_operators_in_a_loop(loop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The time of an operator in a loop is the sum over the iterations."""
+    dump = loop.with_suffix(".etdp")
+    assert main(["profile", str(loop), "--etdump", str(dump), "--runs", "1", "--by", "step", "--json"]) == 0
+    profiled = {row["name"]: row["time"] for row in json.loads(capsys.readouterr().out)["steps"]}
+    (graph,) = collect(loop, loop.with_suffix(".etrecord"), dump)["graphs"]
+    (run,) = [block for block in Inspector(etdump_path=dump).event_blocks if block.name == "Execute"]
+    for name, iterations in (("tanh", 5), ("exp", 1), ("cos", 1)):
+        events = [event for event in run.events if event.name == f"native_call_{name}.out"]
+        assert len(events) == iterations
+        (node,) = [node for node in graph.nodes if node.name == f"aten::{name}.out"]
+        assert node.time == pytest.approx(sum(event.perf_data.avg for event in events if event.perf_data))
+        assert profiled[node.name] == pytest.approx(node.time)
+    assert graph.total_time == pytest.approx(sum(profiled.values()))
+    assert main(["inspect", str(loop), "--etdump", str(dump)]) == 0
+    assert re.search(r"  1  aten::tanh.out +kernel +[\d.]+ (ns|us|ms) +[\d.]+%\n", capsys.readouterr().out)
+
+
+def test_memory_over_time_in_a_loop(loop: Path) -> None:
+    """A tensor from before a loop that the loop reads is in memory until the end of the loop."""
+    (graph,) = collect(loop, loop.with_suffix(".etrecord"))["graphs"]
+    place = {node.name: index for index, node in enumerate(graph.nodes)}
+    (arena,) = graph.arenas
+    jumps = [index for index, node in enumerate(graph.nodes) if node.name == "JumpFalse"]
+    (read,) = [block for block in arena.blocks if block.start == place["aten::exp.out"]]
+    assert read.end == jumps[-1] > place["aten::tanh.out"]
+    # The loop does not read the input, but an operator after the loop does.
+    (first,) = [block for block in arena.blocks if block.start == 0]
+    assert first.end == place["aten::sin.out"]
+    for a in arena.blocks:  # tensors share bytes only if one of them ends where the other starts
+        for b in arena.blocks:
+            if a.start < b.start < a.end:
+                assert a.offset + a.size <= b.offset or b.offset + b.size <= a.offset
+    assert arena.peak == max(size for _, size in arena.use) <= arena.size
 
 
 def test_summary_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -108,6 +108,16 @@ def test_the_model_in_the_place_of_a_record(tmp_path: Path, capsys: pytest.Captu
     assert {Path(line["name"]).name for line in facts["lines"]} >= {"model.py:11", "model.py:12"}
 
 
+def test_another_model_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The message names the operators, also if both models are one call of a delegate."""
+    path = compiled(tmp_path)
+    text = "import torch\ndef make():\n    return torch.nn.Linear(64, 3), (torch.ones(2, 64),)\n"
+    (tmp_path / "other.py").write_text(text)
+    assert main(["profile", str(path), "--module", f"{tmp_path / 'other.py'}:make"]) == 1
+    message = capsys.readouterr().err
+    assert "are GEMM, " in message and "the compiled model has GEMM;" in message
+
+
 def test_a_record_of_another_program_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = compiled(tmp_path)
     other = rushlight.compile(Other(), (torch.randn(2, 64),), generate_etrecord=True)
@@ -201,3 +211,29 @@ def test_operators_of_the_user_are_imported(tmp_path: Path) -> None:
     assert [Path(line).name for line in lines["profiled::triple.out"]] == ["operators.py:13"]
     done = run_python(INSPECT, "inspect", "net.pte", "--import", "absent.py", cwd=tmp_path)
     assert done.returncode == 1 and "the file absent.py does not exist" in done.stderr
+
+
+class Rows(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = torch.nn.Embedding(4, 8)
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(self.table(rows))
+
+
+@pytest.mark.parametrize(
+    ("backend", "operator"), [("cpu", "in a gather (debug handle"), ("kernels", "(aten::embedding.out)")]
+)
+@pytest.mark.parametrize("command", ["profile", "compare", "run"])
+def test_a_failed_call_names_its_operator(
+    command: str, backend: str, operator: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inputs = (torch.zeros(3, dtype=torch.int64),)
+    program = rushlight.compile(Rows(), inputs, partitioner=PARTITIONERS[backend], generate_etrecord=True)
+    program.save(tmp_path / "rows.pte")
+    program.get_etrecord().save(tmp_path / "rows.etrecord")
+    np.save(tmp_path / "rows.npy", np.array([0, 3, 9]))
+    assert main([command, str(tmp_path / "rows.pte"), "--inputs", str(tmp_path / "rows.npy")]) == 1
+    message = capsys.readouterr().err
+    assert "method 'forward', instruction 0" in message and operator in message and "index 9" in message

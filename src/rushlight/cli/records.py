@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 import rushlight
 from rushlight.cli.arguments import load_libraries, method_name
 from rushlight.cli.backends import add_backend_options, partitioners
-from rushlight.cli.diff import instruction_names
 from rushlight.cli.factory import import_python, load_model
 from rushlight.cli.interrupts import cancellable
 from rushlight.devtools.inspector.inspector import Inspector
 from rushlight.devtools.inspector.perf import TimeScale
-from rushlight.format.program import Program
-from rushlight.format.pte import read_pte_file
+from rushlight.devtools.view.program import method_graphs
+from rushlight.format.pte import PTEFile, read_pte, read_pte_file
 from rushlight.runtime import Method, Runtime
 from rushlight.runtime.errors import InvalidArgumentError
 
@@ -88,7 +87,7 @@ def record_of(options: argparse.Namespace, hint: str = "") -> ETRecord:
         DevtoolsError: the ETRecord is damaged, or belongs to another program.
     """
     path = Path(options.program)
-    ours = _instructions(read_pte_file(path).program)
+    file = read_pte_file(path)
     found = record_file(options)
     if found is not None and (options.etrecord is not None or options.module is None):
         from rushlight.devtools.etrecord.saved import parse_etrecord_of
@@ -102,28 +101,33 @@ def record_of(options: argparse.Namespace, hint: str = "") -> ETRecord:
     load_libraries(options)
     _, model, inputs = load_model(options.module)
     program = rushlight.compile(model, inputs, partitioner=partitioners(options), generate_etrecord=True)
-    theirs = _instructions(program.manager.executorch_program)
-    for name, wanted in theirs.items():
-        names = ours.get(name)
-        if names != wanted:
+    ours = _operators(file)
+    for name, wanted in _operators(read_pte(program.buffer)).items():
+        if ours.get(name) != wanted:
             raise InvalidArgumentError(
-                f"{path} was not compiled from {options.module} with these options: the instructions of "
-                f"method {name!r} are {_short(names)}, but the compiled model has {_short(wanted)}; give the "
-                "options with which the program was compiled, such as --backend, or give its --etrecord"
+                f"{path} was not compiled from {options.module} with these options: the operators of "
+                f"method {name!r} are {_short(ours.get(name))}, but the compiled model has {_short(wanted)}; "
+                "give the options with which the program was compiled, such as --backend, or give its "
+                "--etrecord"
             )
     record = program.get_etrecord()
     record.forget_program()  # the weights of the program may differ
     return record
 
 
-def _instructions(program: Program) -> dict[str, list[str]]:
-    return {plan.name: instruction_names(plan) for plan in program.execution_plan}
+def _operators(file: PTEFile) -> dict[str, list[tuple[str, int]]]:
+    """Returns the operators of each method, also inside delegates, with the debug handles of steps."""
+    return {
+        graph.name: [(node.name, node.handle) for node in graph.nodes if node.instruction >= 0]
+        for graph in method_graphs(file)
+    }
 
 
-def _short(names: list[str] | None) -> str:
-    if names is None:
+def _short(operators: list[tuple[str, int]] | None) -> str:
+    if operators is None:
         return "missing"
-    return ", ".join(names[:4]) + (f" ... ({len(names)})" if len(names) > 4 else "")
+    names = ", ".join(name for name, _ in operators[:4]) or "absent"
+    return names + (f" ... ({len(operators)})" if len(operators) > 4 else "")
 
 
 def _repeat(method: Method, inputs: list[Any], runs: int, check: Callable[[], None]) -> None:
