@@ -136,6 +136,11 @@ def test_memory_over_time(backend: str, tmp_path: Path) -> None:
             assert 0 <= block.start <= block.end < len(graph.nodes)
 
 
+class Sum(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.sum() > 0
+
+
 class Loop(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -392,6 +397,32 @@ def test_the_charts_in_a_browser(tmp_path: Path) -> None:
     assert any(text.startswith("blocks") for text in texts(weights))
 
 
+@needs_browser
+def test_a_narrow_window(tmp_path: Path) -> None:
+    """The parts of a view are below each other, and no title is cut."""
+    path = compiled(tmp_path, "cpu")
+    page = write(path, collect(path, tmp_path / "net.etrecord"))
+    shown = after(page, "tab=graph", 'document.body.dataset.width = $("canvas").clientWidth;', 600)
+    found = re.search(r'data-width="(\d+)"', shown)
+    assert found is not None and int(found[1]) > 400
+    parts = shapes(browse(page, "tab=size", 600), "parts")
+    assert float(parts.get("width", 0)) > 400
+    assert any(text.endswith("weights by operator") for text in texts(parts))
+
+
+@needs_browser
+def test_labels_of_a_memory_without_free_space(tmp_path: Path) -> None:
+    """The label of a peak at the left edge is beside the label of the axis, and not on it."""
+    program = rushlight.compile(Sum(), (torch.ones(2, 8),))
+    program.save(tmp_path / "net.pte")
+    drawing = shapes(browse(write(tmp_path / "net.pte", collect(tmp_path / "net.pte")), "tab=memory"), "plan")
+    labels = {"".join(text.itertext()): text for text in drawing.iter("text")}
+    axis = labels["in use"]
+    (peak,) = [text for name, text in labels.items() if name.startswith("peak ")]
+    assert axis.get("text-anchor") == "end" and peak.get("text-anchor") == "start"
+    assert float(axis.get("x", 0)) < float(peak.get("x", 0))
+
+
 EVENTS = """
 const send = (target, type, x, more) => target.dispatchEvent(new (type === "wheel" ? WheelEvent : MouseEvent)(
   type, { clientX: x, clientY: 300, bubbles: true, cancelable: true, view: window, ...more }));
@@ -403,12 +434,12 @@ const drag = (target, from, to) => {
 """
 
 
-def after(page: Path, view: str, actions: str) -> str:
+def after(page: Path, view: str, actions: str, width: int = 1400) -> str:
     """Returns the content of a page after the user's actions: statements in JavaScript."""
     changed = page.with_name("after.html")
     text = page.read_text("utf-8")
     changed.write_text(text.replace("</body>", f"<script>{EVENTS}{actions}</script></body>"), "utf-8")
-    return browse(changed, view)
+    return browse(changed, view, width)
 
 
 @needs_browser

@@ -33,7 +33,7 @@ function memoryChart(box, arena, method) {
       const [bottom, top] = scale.range();
       svg.append("g").attr("class", "axis").attr("transform", `translate(${left} 0)`)
         .call(d3.axisLeft(scale).tickValues(scale.ticks(count).filter(Number.isInteger)).tickFormat(bytes).tickSize(left - right).tickPadding(8));
-      addText(svg, name, left, top - 9, "middle", "soft");
+      addText(svg, name, left, top - 9, "end", "soft");
       svg.append("clipPath").attr("id", `clip-${count}`).append("rect")
         .attr("x", left).attr("y", top - 1).attr("width", right - left).attr("height", bottom - top + 2);
       return svg.append("g").attr("clip-path", `url(#clip-${count})`).append("g");
@@ -113,7 +113,7 @@ function barChart(box, title, rows) {
   const bottom = top + rows.length * Math.max(4, Math.min(32, (box.clientHeight - top - 20) / Math.max(1, rows.length)));
   const x = d3.scaleLinear([0, Math.max(1, ...rows.map(({ value }) => value))], [left, right]);
   const y = d3.scaleBand(rows.map((row, place) => place), [top, bottom]).padding(0.3);
-  addText(svg, title, 16, 26, "start", "title");
+  addText(svg, fitted(title, box.clientWidth - 24, "600 13px"), 16, 26, "start", "title");
   svg.append("g").attr("class", "axis names").attr("transform", `translate(${left} 0)`)
     .call(d3.axisLeft(y).tickFormat((place) => fitted(rows[place].name, 150)).tickSize(0).tickPadding(8))
     .selectAll(".tick").append("title").text((place) => rows[place].name);
@@ -135,7 +135,7 @@ function treeMap(box, title, tree, whole) {
   const draw = () => {
     const svg = drawing(box);
     const width = box.clientWidth, height = box.clientHeight;
-    addText(svg, title, 16, 26, "start", "title");
+    addText(svg, fitted(title, box.clientWidth - 24, "600 13px"), 16, 26, "start", "title");
     const root = d3.hierarchy(path[path.length - 1])
       .sum(({ children, value }) => (children ? 0 : value)).sort((a, b) => b.value - a.value);
     const isOpened = ({ children, depth, x0, x1, y0, y1 }) => children && depth < 3 && x1 - x0 > 40 && y1 - y0 > TITLE + 20;

@@ -55,6 +55,7 @@ function showMemory() {
     option.selected = place === state.arena;
     return option;
   }));
+  $("arena").hidden = !arenas.length;
   const arena = arenas[state.arena];
   if (!arena) {
     $("peak").textContent = "this method has no planned memory";
