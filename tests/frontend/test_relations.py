@@ -42,6 +42,22 @@ def test_a_part_of_static_size_needs_the_size(name: str) -> None:
         module(x[1:])
 
 
+def test_a_slice_with_a_step_needs_the_size_up_to_its_last_element() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        y = torch.cat([x] * 4) * 1
+        y[:5:3] += 1
+        return y + y[1:7:4].sum()
+
+    program = _program(function)
+    for compiled in (rushlight.compile(program), rushlight.compile(program, partitioner=())):
+        module = rushlight.load(compiled.buffer)
+        for rows in (2, 7):
+            x = torch.randn(rows, 4)
+            torch.testing.assert_close(module(x), function(x))
+        with pytest.raises(InvalidArgumentError, match=r"needs 4\*x.shape\[0\] >= 6 "):
+            module(x[:1])
+
+
 def test_a_size_that_the_range_holds_is_no_relation() -> None:
     class Model(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -16,7 +16,7 @@ from rushlight.ir import meta
 from rushlight.ir.facts import Relation
 from rushlight.ir.fingerprint import shape_env_of
 from rushlight.ir.meta import SourceLocation
-from rushlight.ir.sym import IntLike, Ranges
+from rushlight.ir.sym import Ranges
 
 _aten = torch.ops.aten
 _END = 2**63 - 1
@@ -63,8 +63,8 @@ def _least_sizes(node: Node, ranges: Ranges) -> Iterator[tuple[sympy.Expr, int]]
     arguments: dict[str, Any] = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
     if node.target is _aten.slice.Tensor:
         dim = arguments.get("dim", 0)
-        least = {dim: _least_sliced(arguments.get("start"), arguments.get("end"))}
         length = part[dim]
+        least = {dim: _least_sliced(arguments, length)} if _static(length) else {}
     else:
         offset, length = arguments.get("offset", 0), part[-1]
         rows, columns = arguments.get("dim1", 0), arguments.get("dim2", 1)
@@ -77,10 +77,15 @@ def _least_sizes(node: Node, ranges: Ranges) -> Iterator[tuple[sympy.Expr, int]]
             yield size.node.expr, bound
 
 
-def _least_sliced(start: IntLike | None, end: IntLike | None) -> int:
+def _least_sliced(arguments: dict[str, Any], length: int) -> int:
     """Returns the smallest size of the dim for which the slice has its full length."""
+    start, end, step = arguments.get("start") or 0, arguments.get("end"), arguments.get("step", 1)
     least = -start if _static(start) and start < 0 else 0
-    return max(least, end) if _static(end) and end < _END else least
+    if not _static(end) or end >= _END:
+        return least
+    # The last step may end before `end`.
+    is_counted = _static(start) and start >= 0 and _static(step)
+    return min(end, start + (length - 1) * step + 1) if is_counted else max(least, end)
 
 
 def _static(number: object) -> TypeGuard[int]:
