@@ -255,6 +255,25 @@ def test_lower_bounds_of_0_and_1_are_kept(least: int) -> None:
     torch.testing.assert_close(result, model(x), atol=0.05, rtol=0)
 
 
+def test_dynamic_sizes_of_variadic_inputs() -> None:
+    class Sum(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor, *more: torch.Tensor) -> torch.Tensor:
+            return self.linear(x) + sum(self.linear(part) for part in more)
+
+    rows = {0: torch.export.Dim("rows", min=1, max=9)}
+    model, inputs = Sum(), (torch.randn(3, 4), torch.randn(3, 4), torch.randn(3, 4))
+    for shapes in ((rows, (rows, rows)), {"x": rows, "more": (rows, rows)}):
+        made = quantize(model, inputs, CpuQuantizer().set_global(dynamic_int8()), dynamic_shapes=shapes)
+        module = rushlight.load(rushlight.compile(made))
+        for count in (1, 9):
+            parts = [torch.randn(count, 4) for _ in range(3)]
+            torch.testing.assert_close(module(*parts), model(*parts), atol=0.1, rtol=0)
+
+
 def test_what_is_no_quantizer_or_configuration_is_refused() -> None:
     model, inputs = text()
     for quantizer, given in (

@@ -5,6 +5,7 @@ The functions call those of torchao, and check more of their arguments.
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -215,10 +216,22 @@ def quantize(
     """
     program = export_float(model, example_inputs, dynamic_shapes)
     example = program.example_inputs[0] if example_inputs is None else as_arguments(example_inputs)
-    shapes = dynamic_shapes_of(program) if dynamic_shapes is None else dynamic_shapes
+    is_given = dynamic_shapes is not None and not _has_variadic_inputs(model)
+    shapes = dynamic_shapes if is_given else dynamic_shapes_of(program)
     converted = quantized_module(program, quantizer, data)
     made = torch.export.export(converted, example, dynamic_shapes=shapes, strict=False)
     return keep_ranges(made, program)
+
+
+def _has_variadic_inputs(model: torch.nn.Module | ExportedProgram) -> bool:
+    """Returns whether forward has `*args`, for which `dynamic_shapes` has a tuple.
+
+    The converted module has a parameter for each of them instead, so that this tuple does not fit it.
+    """
+    if isinstance(model, ExportedProgram):
+        return False
+    parameters = inspect.signature(model.forward).parameters.values()
+    return any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters)
 
 
 def quantized_module(
