@@ -41,14 +41,21 @@ struct Float16 {
   RL_INLINE Floats widen(Shorts v) { return reinterpret_cast<Floats>(vcvt_f32_f16(reinterpret_cast<float16x4_t>(v))); }
   RL_INLINE Shorts narrow(Floats v) { return reinterpret_cast<Shorts>(vcvt_f16_f32(reinterpret_cast<float32x4_t>(v))); }
 #else
+  // Without instructions for conversions, these are most of the code of a loop. Functions hold them only once.
+  __attribute__((noinline)) static void widen_lanes(const Shorts& from, Floats& to) {
+    RL_UNROLL for (int i = 0; i < kWidth; ++i) to[i] = detail::half_to_float(from[i]);
+  }
+  __attribute__((noinline)) static void narrow_lanes(const Floats& from, Shorts& to) {
+    RL_UNROLL for (int i = 0; i < kWidth; ++i) to[i] = detail::float_to_half(from[i]);
+  }
   RL_INLINE Floats widen(Shorts v) {
     Floats wide;
-    RL_UNROLL for (int i = 0; i < kWidth; ++i) wide[i] = detail::half_to_float(v[i]);
+    widen_lanes(v, wide);
     return wide;
   }
   RL_INLINE Shorts narrow(Floats v) {
     Shorts few;
-    RL_UNROLL for (int i = 0; i < kWidth; ++i) few[i] = detail::float_to_half(v[i]);
+    narrow_lanes(v, few);
     return few;
   }
 #endif

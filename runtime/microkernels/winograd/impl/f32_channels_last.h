@@ -6,6 +6,7 @@
 #include "microkernels/gemm/impl/f32_panel.h"
 #include "microkernels/simd/vec.h"
 #include "microkernels/tables/f32_packed.h"
+#include "microkernels/tables/selected.h"
 
 namespace rushlight::microkernels::RL_ISA {
 
@@ -157,10 +158,11 @@ template <typename W>
 static bool winograd_tile_input(const WinogradInput& t) {
   constexpr int kIn = W::kInputs;
   alignas(64) static constexpr float kZeros[kWidth] = {};
-  const bool inside = t.first_line <= 0 && t.first_column <= 0 && t.lines >= kIn && t.columns >= kIn;
+  // Small code has one copy of the transform, for any tile and any number of channels.
+  const bool inside = !kIsSmall && t.first_line <= 0 && t.first_column <= 0 && t.lines >= kIn && t.columns >= kIn;
+  const int64_t whole = kIsSmall ? 0 : t.channels / kWidth * kWidth;
   WinogradPixels<kIn> pixels;
   Floats squares{};
-  const int64_t whole = t.channels / kWidth * kWidth;
   if (inside) {
     for (int64_t c = 0; c < whole; c += kWidth) squares += winograd_input_at<W, true, true>(t, pixels, c, kWidth);
     if (whole == t.channels) return sum(squares) <= __FLT_MAX__;
@@ -175,7 +177,9 @@ static bool winograd_tile_input(const WinogradInput& t) {
   for (int64_t c = inside ? whole : 0; c < whole; c += kWidth) {
     squares += winograd_input_at<W, false, true>(t, pixels, c, kWidth);
   }
-  if (whole < t.channels) squares += winograd_input_at<W, false, false>(t, pixels, whole, t.channels - whole);
+  for (int64_t c = whole; c < t.channels; c += kWidth) {
+    squares += winograd_input_at<W, false, false>(t, pixels, c, t.channels - c < kWidth ? t.channels - c : kWidth);
+  }
   return sum(squares) <= __FLT_MAX__;
 }
 
@@ -209,9 +213,11 @@ RL_INLINE void winograd_output_at(const WinogradOutput& t, int64_t c, int64_t le
 
 template <typename W>
 static void winograd_tile_output(const WinogradOutput& t) {
-  int64_t c = 0;
-  for (; c + kWidth <= t.channels; c += kWidth) winograd_output_at<W, true>(t, c, kWidth);
-  if (c < t.channels) winograd_output_at<W, false>(t, c, t.channels - c);
+  const int64_t whole = kIsSmall ? 0 : t.channels / kWidth * kWidth;
+  for (int64_t c = 0; c < whole; c += kWidth) winograd_output_at<W, true>(t, c, kWidth);
+  for (int64_t c = whole; c < t.channels; c += kWidth) {
+    winograd_output_at<W, false>(t, c, t.channels - c < kWidth ? t.channels - c : kWidth);
+  }
   if (!t.epilogue.applies) return;
   for (int64_t y = 0; y < t.lines; ++y) {
     for (int64_t x = 0; x < t.columns; ++x) {
@@ -224,7 +230,7 @@ static void winograd_tile_output(const WinogradOutput& t) {
 template <int M, bool Whole>
 RL_INLINE void winograd_filter_at(const float* weights, int64_t channels, float* to, int64_t stride, int64_t c) {
   constexpr int kIn = M + 2;
-  const int64_t left = channels - c;
+  const int64_t left = channels - c < kWidth ? channels - c : kWidth;
   Floats columns[3][kIn];  // [x][y]
   for (int x = 0; x < 3; ++x) {
     Floats g[3];
@@ -247,9 +253,9 @@ RL_INLINE void winograd_filter_at(const float* weights, int64_t channels, float*
 
 template <int M>
 static void winograd_filters(const float* weights, int64_t channels, float* to, int64_t stride) {
-  int64_t c = 0;
-  for (; c + kWidth <= channels; c += kWidth) winograd_filter_at<M, true>(weights, channels, to, stride, c);
-  if (c < channels) winograd_filter_at<M, false>(weights, channels, to, stride, c);
+  const int64_t whole = kIsSmall ? 0 : channels / kWidth * kWidth;
+  for (int64_t c = 0; c < whole; c += kWidth) winograd_filter_at<M, true>(weights, channels, to, stride, c);
+  for (int64_t c = whole; c < channels; c += kWidth) winograd_filter_at<M, false>(weights, channels, to, stride, c);
 }
 
 template <int M>
