@@ -7,11 +7,43 @@
 #
 # `ops` is then a library that registers the kernels of the selected operators at program start.
 
-# rushlight_kernels_yaml(<arguments>): runs the generator, or fails with its message.
-function(rushlight_kernels_yaml)
+# Sets PYTHON_EXECUTABLE to the Python of the search path, unless it is set.
+function(resolve_python_executable)
   if(NOT PYTHON_EXECUTABLE)
     find_program(PYTHON_EXECUTABLE NAMES python3 python REQUIRED)
   endif()
+endfunction()
+
+# Makes programs that link a static library of the application keep all its objects, so that the kernels and backends in
+# it are registered at program start. The libraries of this package do not need this.
+function(executorch_target_link_options_shared_lib name)
+  get_target_property(type ${name} TYPE)
+  if(NOT type STREQUAL "STATIC_LIBRARY")
+    return()
+  elseif(APPLE)
+    set(options "SHELL:LINKER:-force_load,$<TARGET_FILE:${name}>")
+  elseif(MSVC)
+    set(options "LINKER:/WHOLEARCHIVE:$<TARGET_FILE:${name}>")
+  else()
+    set(options "SHELL:LINKER:--whole-archive $<TARGET_FILE:${name}> LINKER:--no-whole-archive")
+  endif()
+  set_property(TARGET ${name} APPEND PROPERTY INTERFACE_LINK_OPTIONS "${options}")
+endfunction()
+
+# Lets the linker leave out the sections of a program that nothing uses.
+function(target_link_options_gc_sections name)
+  if(APPLE)
+    target_link_options(${name} PRIVATE LINKER:-dead_strip)
+  elseif(MSVC)
+    target_link_options(${name} PRIVATE LINKER:/OPT:REF)
+  else()
+    target_link_options(${name} PRIVATE LINKER:--gc-sections)
+  endif()
+endfunction()
+
+# rushlight_kernels_yaml(<arguments>): runs the generator, or fails with its message.
+function(rushlight_kernels_yaml)
+  resolve_python_executable()
   execute_process(COMMAND ${PYTHON_EXECUTABLE} -m rushlight.select.kernels_yaml ${ARGN}
     RESULT_VARIABLE result ERROR_VARIABLE message)
   if(NOT result EQUAL 0)
@@ -29,6 +61,14 @@ macro(rushlight_yaml_option list flag path)
   endif()
 endmacro()
 
+# DTYPE_SELECTIVE_BUILD changes only the size of a program.
+function(rushlight_note_dtype_selection value)
+  if(value)
+    message(WARNING "DTYPE_SELECTIVE_BUILD has no effect: the libraries of the package have all dtypes. `rushlight "
+      "select` builds a runtime that has only the dtypes of the given programs.")
+  endif()
+endfunction()
+
 # Selects the operators in a file of custom operators (OPS_SCHEMA_YAML), in a list (ROOT_OPS) or in programs
 # (OPS_FROM_MODEL), or all operators (INCLUDE_ALL_OPS). Writes <LIB_NAME>/selected_operators.yaml, which `rushlight
 # select` reads.
@@ -39,10 +79,7 @@ function(gen_selected_ops)
     message(FATAL_ERROR "gen_selected_ops(LIB_NAME <name> [OPS_SCHEMA_YAML <file>] [ROOT_OPS <names>] "
       "[OPS_FROM_MODEL <files>] [INCLUDE_ALL_OPS <bool>])")
   endif()
-  if(GEN_DTYPE_SELECTIVE_BUILD)
-    message(FATAL_ERROR "DTYPE_SELECTIVE_BUILD: the libraries of the package have all dtypes; `rushlight select` "
-      "builds a runtime with those of the programs alone")
-  endif()
+  rushlight_note_dtype_selection("${GEN_DTYPE_SELECTIVE_BUILD}")
   set(arguments select --out ${CMAKE_CURRENT_BINARY_DIR}/${GEN_LIB_NAME}/selected_operators.yaml)
   rushlight_yaml_option(arguments --ops-schema-yaml GEN_OPS_SCHEMA_YAML)
   if(GEN_ROOT_OPS)
@@ -59,7 +96,8 @@ function(gen_selected_ops)
   rushlight_kernels_yaml(${arguments})
 endfunction()
 
-# Records the YAML files of a library: ATen's operators (FUNCTIONS_YAML) and custom ones (CUSTOM_OPS_YAML).
+# Records the YAML files of a library: ATen's operators (FUNCTIONS_YAML) and custom ones (CUSTOM_OPS_YAML). The YAML files
+# of ExecuTorch's own kernels may be missing: the kernels of this package take their place.
 function(generate_bindings_for_kernels)
   cmake_parse_arguments(GEN "ADD_EXCEPTION_BOUNDARY" "LIB_NAME;FUNCTIONS_YAML;CUSTOM_OPS_YAML;DTYPE_SELECTIVE_BUILD" ""
     ${ARGN})
@@ -67,9 +105,12 @@ function(generate_bindings_for_kernels)
     message(FATAL_ERROR "generate_bindings_for_kernels(LIB_NAME <name> [FUNCTIONS_YAML <file>] "
       "[CUSTOM_OPS_YAML <file>])")
   endif()
-  if(GEN_ADD_EXCEPTION_BOUNDARY OR GEN_DTYPE_SELECTIVE_BUILD)
-    message(FATAL_ERROR "generate_bindings_for_kernels: ADD_EXCEPTION_BOUNDARY and DTYPE_SELECTIVE_BUILD are not "
-      "available; a kernel must not throw")
+  if(GEN_ADD_EXCEPTION_BOUNDARY)
+    message(FATAL_ERROR "generate_bindings_for_kernels: ADD_EXCEPTION_BOUNDARY is not available; a kernel must not "
+      "throw")
+  endif()
+  if(GEN_FUNCTIONS_YAML MATCHES "kernels/(portable|optimized|quantized)/[^/]*\\.yaml$" AND NOT EXISTS ${GEN_FUNCTIONS_YAML})
+    unset(GEN_FUNCTIONS_YAML)
   endif()
   set(arguments)
   rushlight_yaml_option(arguments --functions-yaml GEN_FUNCTIONS_YAML)
@@ -85,9 +126,9 @@ endfunction()
 # optimized_kernels and quantized_kernels for kernels of the runtime.
 function(gen_operators_lib)
   cmake_parse_arguments(GEN "MANUAL_REGISTRATION" "LIB_NAME;DTYPE_SELECTIVE_BUILD" "KERNEL_LIBS;DEPS" ${ARGN})
-  if(NOT GEN_LIB_NAME OR GEN_UNPARSED_ARGUMENTS OR GEN_MANUAL_REGISTRATION OR GEN_DTYPE_SELECTIVE_BUILD)
+  if(NOT GEN_LIB_NAME OR GEN_UNPARSED_ARGUMENTS OR GEN_MANUAL_REGISTRATION)
     message(FATAL_ERROR "gen_operators_lib(LIB_NAME <name> [KERNEL_LIBS <libraries>] [DEPS <libraries>]); "
-      "MANUAL_REGISTRATION and DTYPE_SELECTIVE_BUILD are not available")
+      "MANUAL_REGISTRATION is not available")
   endif()
   set(tables)
   foreach(kind optimized quantized portable)
@@ -95,6 +136,7 @@ function(gen_operators_lib)
       list(APPEND tables ${kind})
     endif()
   endforeach()
+  rushlight_note_dtype_selection("${GEN_DTYPE_SELECTIVE_BUILD}")
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${GEN_LIB_NAME})
   get_property(arguments DIRECTORY PROPERTY RUSHLIGHT_KERNELS_YAML_${GEN_LIB_NAME})
   if(NOT arguments AND EXISTS ${folder}/selected_operators.yaml)
@@ -117,14 +159,19 @@ function(gen_operators_lib)
 endfunction()
 
 # Makes a shared library for torch.ops.load_library(): with it, eager PyTorch can call the kernels of CUSTOM_OPS_YAML.
-# Set Torch_DIR, or set CMAKE_PREFIX_PATH to the path of PyTorch's CMake package:
-# python -c "import torch; print(torch.utils.cmake_prefix_path)"
+# PyTorch is that of PYTHON_EXECUTABLE, unless Torch_DIR or CMAKE_PREFIX_PATH leads to its CMake package.
 function(gen_custom_ops_aot_lib)
   cmake_parse_arguments(GEN "" "LIB_NAME;CUSTOM_OPS_YAML" "KERNEL_SOURCES" ${ARGN})
   if(NOT GEN_LIB_NAME OR NOT GEN_KERNEL_SOURCES OR GEN_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "gen_custom_ops_aot_lib(LIB_NAME <name> KERNEL_SOURCES <files> [CUSTOM_OPS_YAML <file>])")
   endif()
-  find_package(Torch CONFIG REQUIRED)
+  find_package(Torch CONFIG QUIET)
+  if(NOT Torch_FOUND)
+    resolve_python_executable()
+    execute_process(COMMAND ${PYTHON_EXECUTABLE} -c "import torch; print(torch.utils.cmake_prefix_path)"
+      OUTPUT_VARIABLE folder OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    find_package(Torch CONFIG REQUIRED PATHS ${folder})
+  endif()
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${GEN_LIB_NAME})
   set(arguments)
   rushlight_yaml_option(arguments --custom-ops-yaml GEN_CUSTOM_OPS_YAML)

@@ -1,9 +1,9 @@
 # find_package(rushlight) for an installed Python package, which contains the sources of the runtime: they are compiled
 # with the application, with its compiler and flags. The targets are the same as in rushlight-config.cmake.in.
+set(rushlight_sources "${CMAKE_BINARY_DIR}/rushlight-sources")
 if(NOT TARGET Rushlight::core)
   get_filename_component(rushlight_package "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
   set(rushlight_archive "${rushlight_package}/runtime_sources.tar.xz")
-  set(rushlight_sources "${CMAKE_BINARY_DIR}/rushlight-sources")
   file(SHA256 "${rushlight_archive}" rushlight_digest)
   set(rushlight_unpacked)
   if(EXISTS "${rushlight_sources}/.archive")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 from tests.examples.support import EXAMPLES, run
 
 from rushlight.devtools.etdump.serialize import deserialize_from_etdump_flatcc
-from rushlight.runtime.libraries import cmake_dir, include_dir
+from rushlight.runtime.libraries import cmake_dir, include_dir, runtime_sources
 
 EXAMPLE = EXAMPLES / "executorch_cpp"
 
@@ -138,7 +138,6 @@ def test_eager_pytorch_calls_the_kernels(tmp_path: Path) -> None:
             str(build),
             f"-Dexecutorch_DIR={cmake_dir().parent / 'executorch'}",
             f"-DPYTHON_EXECUTABLE={sys.executable}",
-            f"-DCMAKE_PREFIX_PATH={torch.utils.cmake_prefix_path}",
         ]
     )
     run(["cmake", "--build", str(build)])
@@ -158,3 +157,126 @@ def test_eager_pytorch_calls_the_kernels(tmp_path: Path) -> None:
         "    raise SystemExit('int64 is refused')\n"
     )
     run([sys.executable, "-c", code, str(next(build.glob("libops_aot.*")))])
+
+
+# A project for ExecuTorch: custom kernels in a static library, and the functions of tools/cmake.
+PROJECT = """\
+cmake_minimum_required(VERSION 3.24)
+project(application LANGUAGES CXX)
+set(CMAKE_CXX_STANDARD 17)
+if(WAY STREQUAL "find_package")
+  find_package(executorch CONFIG REQUIRED FIND_ROOT_PATH_BOTH)
+else()
+  set(EXECUTORCH_BUILD_XNNPACK ON)
+  set(EXECUTORCH_BUILD_VULKAN ON)
+  add_subdirectory(${EXECUTORCH_ROOT} executorch)
+endif()
+include(${EXECUTORCH_ROOT}/tools/cmake/Utils.cmake)
+include(${EXECUTORCH_ROOT}/tools/cmake/Codegen.cmake)
+add_library(my_kernels STATIC kernels.cpp)
+target_link_libraries(my_kernels PRIVATE executorch_core)
+executorch_target_link_options_shared_lib(my_kernels)
+executorch_target_link_options_shared_lib(portable_ops_lib)
+gen_selected_ops(LIB_NAME my_ops_lib ROOT_OPS aten::add.out DTYPE_SELECTIVE_BUILD ON)
+generate_bindings_for_kernels(
+  LIB_NAME my_ops_lib FUNCTIONS_YAML ${EXECUTORCH_ROOT}/kernels/portable/functions.yaml)
+gen_operators_lib(LIB_NAME my_ops_lib KERNEL_LIBS portable_kernels DEPS executorch)
+add_executable(application main.cpp)
+target_link_libraries(application PRIVATE executorch extension_module_static my_kernels my_ops_lib)
+target_link_options_gc_sections(application)
+"""
+KERNELS = """\
+#include <executorch/extension/kernel_util/make_boxed_from_unboxed_functor.h>
+using executorch::aten::Tensor;
+Tensor& copy(executorch::runtime::KernelRuntimeContext&, const Tensor& x, Tensor& out) {
+  for (ssize_t i = 0; i < x.numel(); ++i) out.mutable_data_ptr<float>()[i] = x.const_data_ptr<float>()[i];
+  return out;
+}
+Tensor& same(executorch::runtime::KernelRuntimeContext& context, const Tensor& x, int64_t, Tensor& out) {
+  return copy(context, x, out);
+}
+EXECUTORCH_LIBRARY(my_ops, "mul3.out", copy);
+EXECUTORCH_LIBRARY(my_ops, "shift.out", same);
+"""
+MAIN = """\
+#include <executorch/extension/module/module.h>
+int main(int, char** arguments) {
+  executorch::extension::Module module(arguments[1]);
+  return static_cast<int>(module.load_forward());
+}
+"""
+
+
+@pytest.mark.parametrize("way", ["find_package", "add_subdirectory"])
+def test_a_project_with_its_own_kernels(way: str, models: Path, tmp_path: Path) -> None:
+    for name, text in (("CMakeLists.txt", PROJECT), ("kernels.cpp", KERNELS), ("main.cpp", MAIN)):
+        (tmp_path / name).write_text(text)
+    package = cmake_dir().parent / "executorch"
+    build = tmp_path / "build"
+    options = [f"-Dexecutorch_DIR={package}", f"-DEXECUTORCH_ROOT={package}", f"-DWAY={way}"]
+    done = run(
+        ["cmake", "-S", str(tmp_path), "-B", str(build), *options, f"-DPYTHON_EXECUTABLE={sys.executable}"]
+    )
+    assert "DTYPE_SELECTIVE_BUILD has no effect" in done.stderr
+    assert ("EXECUTORCH_BUILD_VULKAN has no effect" in done.stderr) == (way == "add_subdirectory")
+    run(["cmake", "--build", str(build)])
+    run([str(build / "application"), str(models / "custom.pte")])
+
+
+def _configure(folder: Path, package: Path, *calls: str) -> subprocess.CompletedProcess[str]:
+    """Configures a project with a folder for each call of find_package."""
+    lines = ["cmake_minimum_required(VERSION 3.24)", "project(application LANGUAGES C CXX)"]
+    (folder / "main.cpp").write_text(MAIN)
+    for i, call in enumerate(calls):
+        (folder / str(i)).mkdir()
+        (folder / str(i) / "CMakeLists.txt").write_text(
+            f"{call}\nadd_executable(application{i} ../main.cpp)\n"
+            f"target_link_libraries(application{i} PRIVATE executorch extension_module_static)\n"
+            f"target_compile_features(application{i} PRIVATE cxx_std_${{EXECUTORCH_CXX_STANDARD}})\n"
+        )
+        lines.append(f"add_subdirectory({i})")
+    (folder / "CMakeLists.txt").write_text("\n".join(lines))
+    command = ["cmake", "-S", str(folder), "-B", str(folder / "build")]
+    return subprocess.run(
+        [*command, f"-Dexecutorch_DIR={package}", f"-DExecuTorch_DIR={package}"],
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("kind", ["libraries", "sources"])
+def test_several_folders_find_the_package(kind: str, tmp_path: Path) -> None:
+    """The package with libraries, and the package of a wheel, which has sources."""
+    package = cmake_dir().parent / "executorch"
+    if kind == "sources":
+        root = tmp_path / "rushlight"
+        checkout = runtime_sources(tmp_path)
+        shutil.copytree(package, root / "lib" / "cmake" / "executorch")
+        (root / "lib" / "cmake" / "rushlight").mkdir()
+        for name, target in (("sources-config", "config"), ("library", "library")):
+            shutil.copy(
+                checkout / "cmake" / f"rushlight-{name}.cmake",
+                root / "lib" / "cmake" / "rushlight" / f"rushlight-{target}.cmake",
+            )
+        (root / "include").mkdir()
+        with tarfile.open(root / "runtime_sources.tar.xz", "w:xz", preset=0) as archive:
+            archive.add(checkout, ".", filter=lambda item: None if "/tests" in item.name else item)
+        package = root / "lib" / "cmake" / "executorch"
+    project = tmp_path / "project"
+    project.mkdir()
+    done = _configure(
+        project,
+        package,
+        "find_package(executorch CONFIG REQUIRED)",
+        "find_package(executorch REQUIRED COMPONENTS extension_module kernels_optimized)",
+        "find_package(ExecuTorch CONFIG REQUIRED)",
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["executorch", "ExecuTorch"])
+def test_a_missing_component_is_named(name: str, tmp_path: Path) -> None:
+    package = cmake_dir().parent / "executorch"
+    done = _configure(tmp_path, package, f"find_package({name} CONFIG REQUIRED COMPONENTS backend_cuda)")
+    assert done.returncode != 0
+    assert "the package has no component backend_cuda" in done.stderr
