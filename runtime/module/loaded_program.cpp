@@ -15,6 +15,17 @@ constexpr size_t kAlignment = 16;
 // Inserts `prefix` at the beginning of the last error message.
 Error named(const char* prefix, Error code) { return fail(code, "%.200s: %s", prefix, last_error_message()); }
 
+// Replaces bytes that are not aligned by a copy, which `owner` then owns.
+Error align(const void*& data, size_t size, std::shared_ptr<void>& owner) {
+  if (reinterpret_cast<uintptr_t>(data) % kAlignment == 0) return Error::Ok;
+  std::shared_ptr<void> copy(platform::allocate(size, kAlignment), platform::release);
+  RL_REQUIRE(copy, MemoryAllocationFailed, "no memory to copy the %zu bytes of a file", size);
+  std::memcpy(copy.get(), data, size);
+  data = copy.get();
+  owner = std::move(copy);
+  return Error::Ok;
+}
+
 }  // namespace
 
 // Owns the loader, and the file or the bytes that the loader reads.
@@ -24,11 +35,7 @@ struct LoadedProgram::Source {
   std::unique_ptr<BufferDataLoader> buffer;
   DataLoader* given = nullptr;
   std::shared_ptr<void> keep_alive;
-  void* copy = nullptr;
 
-  ~Source() {
-    if (copy) platform::release(copy);
-  }
   DataLoader* loader() const {
     if (given) return given;
     if (file) return file.get();
@@ -66,14 +73,8 @@ Result<std::shared_ptr<LoadedProgram>> LoadedProgram::from_file(const char* path
 Result<std::shared_ptr<LoadedProgram>> LoadedProgram::from_buffer(const void* data, size_t size,
                                                                   std::shared_ptr<void> keep_alive) {
   auto source = std::make_unique<Source>();
-  if (reinterpret_cast<uintptr_t>(data) % kAlignment != 0) {
-    source->copy = platform::allocate(size, kAlignment);
-    RL_REQUIRE(source->copy, MemoryAllocationFailed, "no memory to copy the %zu bytes of a program", size);
-    std::memcpy(source->copy, data, size);
-    data = source->copy;
-  } else {
-    source->keep_alive = std::move(keep_alive);
-  }
+  RL_TRY(align(data, size, keep_alive));
+  source->keep_alive = std::move(keep_alive);
   source->buffer = std::make_unique<BufferDataLoader>(data, size);
   return load(std::move(source));
 }
@@ -112,6 +113,7 @@ Result<std::shared_ptr<LoadedData>> LoadedData::from_buffer(const void* data, si
                                                             std::shared_ptr<void> keep_alive) {
   std::shared_ptr<LoadedData> loaded(new LoadedData());
   auto file = std::make_unique<File>();
+  RL_TRY(align(data, size, keep_alive));
   file->buffer = std::make_unique<BufferDataLoader>(data, size);
   file->keep_alive = std::move(keep_alive);
   RL_ASSIGN(DataFile map, DataFile::load(file->buffer.get()));

@@ -123,7 +123,13 @@ def test_external_data(external: Any) -> None:
     weight = np.array([3, 4], np.float32)
     path, other = write({"linear.weight": weight}), write({"other": weight})
     ones = np.ones(2, np.float32)
-    for data_path in (path, str(path), [other, path], path.read_bytes(), memoryview(path.read_bytes())):
+    for data_path in (
+        path,
+        str(path),
+        [other, path],
+        path.read_bytes(),
+        memoryview(b" " + path.read_bytes())[1:],
+    ):
         method = runtime.load_program(data, data_path=data_path).load_method("forward")
         assert method.execute([ones])[0].tolist() == [4, 5]
     for data_path in (None, other):

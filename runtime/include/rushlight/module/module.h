@@ -72,8 +72,8 @@ class LoadedData final : public NamedDataMap {
  public:
   // Loads files. Returns the errors of DataFile::load(), or AccessFailed.
   static Result<std::shared_ptr<LoadedData>> from_files(Span<const char* const> paths);
-  // Loads one file from its bytes, which must be aligned to 16. `keep_alive` owns the bytes; null means that the caller
-  // keeps them valid.
+  // Loads one file from its bytes. `keep_alive` owns the bytes; null means that the caller keeps them valid. Bytes that
+  // are not aligned to 16 are copied.
   static Result<std::shared_ptr<LoadedData>> from_buffer(const void* data, size_t size,
                                                          std::shared_ptr<void> keep_alive = nullptr);
   ~LoadedData();
