@@ -30,6 +30,7 @@ from rushlight.ir.json_types import JsonObject
 from rushlight.runtime.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
+    from torch.export import ExportedProgram
     from torchao.quantization.pt2e.quantizer import Quantizer
 
     from rushlight.api import CompiledProgram
@@ -181,6 +182,25 @@ class _Output:
     sections: list[tuple[str, str | Table]] = field(default_factory=list)
 
 
+@dataclass
+class _Job:
+    """What is quantized, and how.
+
+    Attributes:
+        package: rushlight.quantize.
+        program: the model in float.
+        example: the example inputs.
+        quantizer: the quantizer.
+        data: representative inputs; empty if there are none.
+    """
+
+    package: ModuleType
+    program: ExportedProgram
+    example: tuple[Any, ...]
+    quantizer: Quantizer
+    data: list[tuple[Any, ...]]
+
+
 def _run(options: argparse.Namespace) -> _Output:
     """Does the work of `run`, and returns what it prints."""
     _check_options(options)
@@ -199,36 +219,51 @@ def _run(options: argparse.Namespace) -> _Output:
     data = _data(options.data, example)
     with plain_words(model if isinstance(model, torch.nn.Module) else None):
         program = quantize.export_float(model, example)
-    output = _Output()
-    float_layers: list[str] = list(options.float_layers)
-    if options.sensitivity or options.min_snr is not None:
-        found = quantize.sensitivity(program, None, quantizer, data)
-        output.facts["sensitivity"] = found.to_dict()
-        if options.sensitivity:
-            output.lines += [found.text(), ""]
-            output.sections += found.sections()
-    if options.min_snr is None:
-        quantized = quantize.quantize(program, example, quantizer, data or None)
-    else:
-        chosen = quantize.hybrid(program, example, quantizer, data, min_snr_db=options.min_snr, found=found)
-        quantized, float_layers = chosen.program, float_layers + chosen.left
+    job, output = _Job(quantize, program, example, quantizer, data), _Output()
+    quantized, float_layers = _quantized(job, options, output)
     compiled = rushlight.compile(
         quantized, partitioner=backends, generate_etrecord=options.etrecord is not None
     )
     output.lines += explanation(options, backends)
     if options.report:
-        loaded = rushlight.load(compiled.buffer)
-        report = quantize.compare(
-            program, quantized, data, floor_db=options.floor, also={"compiled, in the runtime": loaded}
-        )
-        output.facts["report"] = report.to_dict()
-        output.lines += [report.text(), ""]
-        output.sections = [*report.sections(), *output.sections]
+        _add_report(job, quantized, compiled, options.floor, output)
     if options.html is not None:
         write_file(options.html, page(f"{name}, quantized and float", output.sections))
     path = options.output or Path(f"{name}-{'quantized' if options.quantizer else options.config}.pte")
     _save(compiled, path, options.etrecord, float_layers, output)
     return output
+
+
+def _quantized(job: _Job, options: argparse.Namespace, output: _Output) -> tuple[ExportedProgram, list[str]]:
+    """Quantizes the model, and adds the sensitivity of its layers to the output if an option needs it.
+
+    Returns:
+        The quantized program, and the names of the layers that stay in float.
+    """
+    package, layers = job.package, list(options.float_layers)
+    if options.sensitivity or options.min_snr is not None:
+        found = package.sensitivity(job.program, None, job.quantizer, job.data)
+        output.facts["sensitivity"] = found.to_dict()
+        if options.sensitivity:
+            output.lines += [found.text(), ""]
+            output.sections += found.sections()
+    if options.min_snr is None:
+        return package.quantize(job.program, job.example, job.quantizer, job.data or None), layers
+    chosen = package.hybrid(
+        job.program, job.example, job.quantizer, job.data, min_snr_db=options.min_snr, found=found
+    )
+    return chosen.program, layers + chosen.left
+
+
+def _add_report(
+    job: _Job, quantized: ExportedProgram, compiled: CompiledProgram, floor: float, output: _Output
+) -> None:
+    """Compares the quantized layers with those of the model, and adds the report to the output."""
+    also = {"compiled, in the runtime": rushlight.load(compiled.buffer)}
+    report = job.package.compare(job.program, quantized, job.data, floor_db=floor, also=also)
+    output.facts["report"] = report.to_dict()
+    output.lines += [report.text(), ""]
+    output.sections = [*report.sections(), *output.sections]
 
 
 def _check_options(options: argparse.Namespace) -> None:
