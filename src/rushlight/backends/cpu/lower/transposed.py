@@ -200,30 +200,21 @@ def transpose_images(
     weight, bias, groups = transposed_filter.weight, transposed_filter.bias, transposed_filter.groups
     stride, padding = transposed_filter.stride, transposed_filter.padding
     count, rows, columns, outputs = whole.sizes
-    assert isinstance(outputs, int)
-    per_line = columns // stride[1]
     # [outputs, channels of a group, kh, kw]
     grouped = weight.float().unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1)
-    down = phases(weight.shape[2], stride[0], padding[0])
-    across = phases(weight.shape[3], stride[1], padding[1])
-    if groups == 1 and not _is_concatenated(node, outputs, lowering.options.target):
-        depth = max(part.taps for part in down) * weight.shape[0]
-        upper = lowering.symbols.upper(count) * rows * per_line
-        across = _cheapest(across, upper, depth, outputs, lowering.options.target)
+    down = [part for part in phases(weight.shape[2], stride[0], padding[0]) if part.begin < rows]
+    across = _phases_across(lowering, node, whole, transposed_filter)
     for y in down:
         lines = whole.narrow(1, y.begin, -(-(rows - y.begin) // stride[0]), stride[0])
-        if rows <= y.begin:
-            continue
+        side_by_side = lines.view((count, lines.sizes[1], columns // stride[1], stride[1] * outputs))
+        assert side_by_side is not None
+        row_taps = taps_of(grouped, 2, y.begin, y, stride[0], padding[0])
         for x in across:
-            row_taps = taps_of(grouped, 2, y.begin, y, stride[0], padding[0])
             parts = [taps_of(row_taps, 3, r, x, stride[1], padding[1]) for r in range(x.begin, x.end)]
-            side_by_side = lines.view((count, lines.sizes[1], per_line, stride[1] * outputs))
-            assert side_by_side is not None
-            out = side_by_side.narrow(3, x.begin * outputs, len(parts) * outputs)
             step = Convolution(
                 input=images[0],
                 more_inputs=images[1:],
-                output=out,
+                output=side_by_side.narrow(3, x.begin * outputs, len(parts) * outputs),
                 weight=torch.cat(parts),
                 weight_dtype=lowering.stored_dtype(weight),
                 rounds_input=weight.dtype is torch.bfloat16,
@@ -232,6 +223,26 @@ def transpose_images(
                 groups=groups,
             )
             lowering.emit(step, node)
+
+
+def _phases_across(
+    lowering: Lowering, node: Node, whole: Tensor, transposed_filter: TransposedFilter
+) -> list[Phases]:
+    """Returns the phases of the width; an entry has the phases that one product computes.
+
+    The arguments are those of `transpose_images`.
+    """
+    weight, stride, padding = transposed_filter.weight, transposed_filter.stride, transposed_filter.padding
+    across = phases(weight.shape[3], stride[1], padding[1])
+    count, rows, columns, outputs = whole.sizes
+    assert isinstance(outputs, int)
+    target = lowering.options.target
+    if transposed_filter.groups > 1 or _is_concatenated(node, outputs, target):
+        return across
+    down = phases(weight.shape[2], stride[0], padding[0])
+    depth = max(part.taps for part in down) * weight.shape[0]
+    pixels = lowering.symbols.upper(count) * rows * (columns // stride[1])
+    return _cheapest(across, pixels, depth, outputs, target)
 
 
 def _round_up(value: Size, step: int) -> Size:
