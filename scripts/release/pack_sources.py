@@ -23,14 +23,18 @@ _COMMENT = re.compile(
 )
 
 
+_MARK = "\0"  # stands for a comment
+
+
 def without_comments(code: str) -> str:
-    """Removes the comments from C++ code. All other code stays in its line."""
+    """Removes the comments from C++ code, and the lines that have only a comment."""
 
-    def replaced(found: re.Match[str]) -> str:
+    def marked(found: re.Match[str]) -> str:
         text = found[0]
-        return " " + "\n" * text.count("\n") if text.startswith(("//", "/*")) else text
+        return "\n".join(_MARK for _ in text.split("\n")) if text.startswith(("//", "/*")) else text
 
-    return re.sub(r"[ \t]+$", "", _COMMENT.sub(replaced, code), flags=re.MULTILINE)
+    code = re.sub(rf"^[ \t]*{_MARK}[ \t]*\n", "", _COMMENT.sub(marked, code), flags=re.MULTILINE)
+    return re.sub(r"[ \t]+$", "", code.replace(_MARK, " "), flags=re.MULTILINE)
 
 
 def pack(folder: Path, names: list[str], archive: Path) -> None:
