@@ -216,7 +216,7 @@ struct F32PackedMicrokernels {
   void (*line)(int rows, int vectors, const LineTile& tile);
   // Computes one row: c[j] for the columns of a packed matrix from panel `b` on. It computes four panels at a time. If
   // `ends` is true, the remaining panels use several partial sums, which is faster and rounds differently (not in
-  // compact code).
+  // WebAssembly, and not in the generic code for x86-64).
   void (*row)(const float* x, int64_t k, const float* b, const float* bias, float* c, int64_t columns, bool ends,
               const Epilogue& epilogue);
   // As panel(), for panels of 16-bit floats, which are converted to float32 in registers. 1 <= rows <= gemm_rows.

@@ -137,6 +137,14 @@ static void saturate(int64_t rounds, float* sums) {
   RL_UNROLL for (int i = 0; i < kSums; ++i) store(sums + i * kWidth, acc[i]);
 }
 
+// Whether row() uses several partial sums for the ends of rows. Results depend on it, so that it is the same in small
+// and in fast builds. Code for rare processors and WebAssembly leaves it out.
+#if defined(__wasm__) || (defined(__x86_64__) && !defined(__AVX2__))
+inline constexpr bool kHasEnds = false;
+#else
+inline constexpr bool kHasEnds = true;
+#endif
+
 // The number of partial sums of a column. If few adjacent panels are computed, several partial sums hide the latency of
 // additions.
 template <int Panels>
@@ -213,7 +221,7 @@ RL_INLINE void row_of(const float* x, int64_t k, const typename Stored::Item* b,
     take(panels, std::integral_constant<int, kTileVectors>{}, panels() * kPanel);
   };
   while (columns >= 4 * kPanel) take_whole(std::integral_constant<int, 4>{});
-  if constexpr (!kIsCompact) {
+  if constexpr (Ends || !kIsCompact) {
     if (columns >= 3 * kPanel) take_whole(std::integral_constant<int, 3>{});
     if (columns >= 2 * kPanel) take_whole(std::integral_constant<int, 2>{});
   }
@@ -234,15 +242,15 @@ RL_INLINE void row_of(const float* x, int64_t k, const typename Stored::Item* b,
 
 static void row(const float* x, int64_t k, const float* b, const float* bias, float* c, int64_t columns, bool ends,
                 const Epilogue& epilogue) {
-  ends && !kIsCompact ? row_of<Float32, true>(x, k, b, bias, c, columns, epilogue)
-                      : row_of<Float32, false>(x, k, b, bias, c, columns, epilogue);
+  ends&& kHasEnds ? row_of<Float32, kHasEnds>(x, k, b, bias, c, columns, epilogue)
+                  : row_of<Float32, false>(x, k, b, bias, c, columns, epilogue);
 }
 
 static void f16_row(F16Type type, const float* x, int64_t k, const uint16_t* b, const float* bias, float* c,
                     int64_t columns, bool ends, const Epilogue& epilogue) {
   for_f16(type, [&](auto stored) {
-    ends && !kIsCompact ? row_of<decltype(stored), true>(x, k, b, bias, c, columns, epilogue)
-                        : row_of<decltype(stored), false>(x, k, b, bias, c, columns, epilogue);
+    ends&& kHasEnds ? row_of<decltype(stored), kHasEnds>(x, k, b, bias, c, columns, epilogue)
+                    : row_of<decltype(stored), false>(x, k, b, bias, c, columns, epilogue);
   });
 }
 
