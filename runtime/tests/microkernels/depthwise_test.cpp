@@ -70,6 +70,43 @@ TEST_P(DepthwiseTest, WindowsOverChannelsLast) {
   }
 }
 
+// Windows of one row. Some are longer than the line, and some have padding on both sides.
+TEST_P(DepthwiseTest, WindowsOfOneRow) {
+  for (const int64_t kernel : {2, 8, 33}) {
+    for (const int64_t stride : {1, 2}) {
+      for (const int64_t dilation : {1, 3}) {
+        for (const int64_t width : {5, 21, 64}) {
+          for (const int64_t channels : {3, 32, 37}) {
+            const int64_t pad = kernel / 2 * dilation;
+            const int64_t out_width = (width + 2 * pad - (kernel - 1) * dilation - 1) / stride + 1;
+            const auto in = numbers(width * channels), weights = numbers(kernel * channels), bias = numbers(channels);
+            std::vector<float> got(static_cast<size_t>(out_width * channels));
+            PackedDepthwise d;
+            d.kernels = &kernels;
+            d.window = {1, kernel, 1, stride, 0, pad, 1, dilation};
+            d.weights = weights.data();
+            d.bias = bias.data();
+            d.channels = channels;
+            ASSERT_EQ(d.prepare(dense(in, 1, width, channels), dense(got, 1, out_width, channels)), Error::Ok);
+            d.rows(in.data(), 1, 0, 1, got.data(), out_width * channels, channels);
+            for (int64_t i = 0; i < out_width * channels; ++i) {
+              const int64_t c = i % channels, x = i / channels;
+              double want = bias[c];
+              for (int64_t tap = 0; tap < kernel; ++tap) {
+                const int64_t column = x * stride - pad + tap * dilation;
+                if (column < 0 || column >= width) continue;
+                want += static_cast<double>(weights[tap * channels + c]) * in[column * channels + c];
+              }
+              ASSERT_NEAR(got[i], want, 1e-5) << "window " << kernel << " stride " << stride << " dilation " << dilation
+                                              << " width " << width << " channels " << channels << " at " << i;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 }  // namespace rushlight::microkernels

@@ -134,25 +134,72 @@ RL_INLINE void depthwise_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_
   }
 }
 
+// The taps of a line of a window that several adjacent outputs use: those that read the input for at least one output,
+// [first, last), and those that read no padding for any output, [begin, end).
+struct Taps {
+  int64_t first = 0, begin = 0, end, last;
+
+  // The window of the first output begins at column `at`, that of the last output at column `last_at`.
+  Taps(const DepthwiseRun& d, int64_t at, int64_t last_at) : end(d.kernel_w), last(d.kernel_w) {
+    // Returns the first tap that is at least `columns` columns after the beginning of its window.
+    const auto tap_after = [&](int64_t columns) {
+      const int64_t tap = columns > 0 ? (columns + d.dilation - 1) / d.dilation : 0;
+      return tap < d.kernel_w ? tap : d.kernel_w;
+    };
+    if (at < 0) first = tap_after(-last_at), begin = tap_after(-at);
+    if (last_at + (d.kernel_w - 1) * d.dilation < d.columns) return;
+    end = tap_after(d.columns - last_at), last = tap_after(d.columns - at);
+  }
+};
+
+// The number of adjacent outputs of any window that are computed at a time, as far as a line has so many. Fewer sums
+// would wait for each other, because a sum has one addition after another.
+inline constexpr int kAnyOutputs = kIsCompact || kWidth < 8 ? 4 : 8;
+// With 32 registers, the columns of these outputs stay in registers for kTaps adjacent taps. A load of each column for
+// each tap would take longer than the multiplications.
+inline constexpr bool kHoldsColumns = kWidth >= 16;
+inline constexpr int kTaps = 8;
+
 // Computes one row of outputs for any window. d.lines contains the lines of all d.rows rows, plane by plane.
-template <int Outputs, bool Inside, bool Whole>
-RL_INLINE void depthwise_any_at(const DepthwiseRun& d, int64_t at, int64_t c, int64_t left, float* to) {
+template <int Outputs, bool Whole>
+RL_INLINE void depthwise_any_at(const DepthwiseRun& d, const Taps& taps, int64_t at, int64_t c, int64_t left,
+                                float* to) {
   Floats acc[Outputs];
   const Floats bias = d.bias ? load_channels<Whole>(d.bias + c, left) : Floats{};
   RL_UNROLL for (int i = 0; i < Outputs; ++i) acc[i] = bias;
   const int64_t lines = d.kernel_h + (d.rows - 1) * d.stride;
+  const int64_t step = d.stride * d.column_step, tap = d.dilation * d.column_step;
+  const bool has_adjacent_taps = d.stride == 1 && d.dilation == 1;
   for (int64_t k = 0; k < d.planes * d.kernel_h; ++k) {
     const float* const line = d.lines[k / d.kernel_h * lines + k % d.kernel_h];
     if (!line) continue;
-    const float* weights = d.weights + k * d.weight_step + c;
-    for (int64_t kx = 0; kx < d.kernel_w; ++kx, weights += d.tap_step) {
+    const float* weights = d.weights + k * d.weight_step + taps.first * d.tap_step + c;
+    for (int64_t kx = taps.first; kx < taps.last;) {
+      const float* x = line + (at + kx * d.dilation) * d.column_step + c;
+      if (kx == taps.begin && taps.begin < taps.end) {
+        if constexpr (kHoldsColumns && Whole && Outputs == kAnyOutputs) {
+          const auto load_column = [&](const float* first, int i) { return load(first + i * step); };
+          for (; has_adjacent_taps && kx + kTaps <= taps.end; kx += kTaps, weights += kTaps * d.tap_step) {
+            depthwise_line_at<kTaps, 1, 1, Outputs, true>(load_column, x, weights, d.tap_step, 0, left, &acc);
+            x += kTaps * step;
+          }
+        }
+        for (; kx < taps.end; ++kx, weights += d.tap_step, x += tap) {
+          const Floats weight = load_channels<Whole>(weights, left);
+          const float* at_output = x;
+          RL_UNROLL for (int i = 0; i < Outputs; ++i, at_output += step) {
+            acc[i] = add_fused(acc[i], weight, load_channels<Whole>(at_output, left));
+          }
+        }
+        continue;
+      }
       const Floats weight = load_channels<Whole>(weights, left);
       int64_t column = at + kx * d.dilation;
-      RL_UNROLL for (int i = 0; i < Outputs; ++i, column += d.stride) {
-        if (!Inside && (column < 0 || column >= d.columns)) continue;
-        const Floats x = load_channels<Whole>(line + column * d.column_step + c, left);
-        acc[i] = add_fused(acc[i], weight, x);
+      RL_UNROLL for (int i = 0; i < Outputs; ++i, column += d.stride, x += step) {
+        if (column < 0 || column >= d.columns) continue;
+        acc[i] = add_fused(acc[i], weight, load_channels<Whole>(x, left));
       }
+      ++kx, weights += d.tap_step;
     }
   }
   RL_UNROLL for (int i = 0; i < Outputs; ++i) {
@@ -161,16 +208,18 @@ RL_INLINE void depthwise_any_at(const DepthwiseRun& d, int64_t at, int64_t c, in
   }
 }
 
-// Computes the channels from c on. is_inside: no window has padding on the left or right.
+// Computes the channels from c on.
 template <int Outputs>
-static void depthwise_any(const DepthwiseRun& d, bool is_inside, int64_t at, int64_t c, float* to) {
-  const int64_t end = d.channels - kWidth;
-  if (is_inside && !kIsCompact) {
-    for (; c <= end; c += kWidth) depthwise_any_at<Outputs, true, true>(d, at, c, kWidth, to);
+static void depthwise_any(const DepthwiseRun& d, int64_t at, int64_t c, float* to) {
+  const Taps taps(d, at, at + (Outputs - 1) * d.stride);
+  for (; c + kWidth <= d.channels; c += kWidth) depthwise_any_at<Outputs, true>(d, taps, at, c, kWidth, to);
+  if (c == d.channels) return;
+  if constexpr (Outputs > 4) {
+    depthwise_any<Outputs / 2>(d, at, c, to);
+    depthwise_any<Outputs / 2>(d, at + Outputs / 2 * d.stride, c, to + Outputs / 2 * d.out_step);
   } else {
-    for (; c <= end; c += kWidth) depthwise_any_at<Outputs, false, true>(d, at, c, kWidth, to);
+    depthwise_any_at<Outputs, false>(d, taps, at, c, d.channels - c, to);
   }
-  if (c < d.channels) depthwise_any_at<Outputs, false, false>(d, at, c, d.channels - c, to);
 }
 
 // In compact code, special code for a window computes only whole vectors of channels, for lines of at least 4 outputs.
@@ -178,12 +227,12 @@ static void depthwise_any(const DepthwiseRun& d, bool is_inside, int64_t at, int
 template <int Kernel, int Stride, int Rows, int Outputs>
 static void depthwise_outputs(const DepthwiseRun& d, int64_t first, int64_t c) {
   const int64_t at = d.left + first * d.stride;
-  const int64_t last = at + (Outputs - 1) * d.stride + (d.kernel_w - 1) * d.dilation;
-  const bool is_inside = at >= 0 && last < d.columns;
   float* const to = d.out + first * d.out_step;
   if constexpr (Kernel == 0) {
-    depthwise_any<Outputs>(d, is_inside, at, c, to);
+    depthwise_any<Outputs>(d, at, c, to);
   } else {
+    const int64_t last = at + (Outputs - 1) * d.stride + (d.kernel_w - 1) * d.dilation;
+    const bool is_inside = at >= 0 && last < d.columns;
     if (is_inside) {
       depthwise_at<Kernel, Stride, Rows, Outputs, true, true>(d, at, c, kWidth, to);
     } else {
@@ -210,6 +259,9 @@ static void depthwise_line(const DepthwiseRun& d, int64_t c) {
         depthwise_outputs<Kernel, Stride, Rows, kManyOutputs>(d, x, c);
       }
     }
+  }
+  if constexpr (Kernel == 0 && kAnyOutputs > 4) {
+    for (; x + kAnyOutputs <= d.outputs; x += kAnyOutputs) depthwise_outputs<0, Stride, Rows, kAnyOutputs>(d, x, c);
   }
   for (; x + 4 <= d.outputs; x += 4) depthwise_outputs<Kernel, Stride, Rows, 4>(d, x, c);
   // The last outputs overlap the outputs before them.
