@@ -106,7 +106,8 @@ Error compare_tensors(const Tensor& actual, const Tensor& expected, const Tolera
     if (read ? tolerance.is_close(read(a), read(b)) : std::memcmp(a, b, actual.element_size()) == 0) continue;
     if (first < 0) first = i;
     ++count;
-    if (read && std::fabs(read(a) - read(b)) > largest) largest = std::fabs(read(a) - read(b));
+    const double difference = read ? std::fabs(read(a) - read(b)) : 0;
+    if (!(difference <= largest) && !std::isnan(largest)) largest = difference;  // NaN if one of them is NaN
   }
   if (count == 0) return Error::Ok;
   char numbers[120] = "";

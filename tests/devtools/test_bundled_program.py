@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+import rushlight
 from rushlight.devtools.bundled_program import (
     BundledProgram,
     BundleError,
@@ -23,6 +24,11 @@ from rushlight.format.program import ScalarType
 class Scale(torch.nn.Module):
     def forward(self, x: torch.Tensor, factor: int) -> torch.Tensor:
         return x * factor
+
+
+class Clone(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
 
 
 class Program:
@@ -67,6 +73,15 @@ def test_tensors_are_written_in_the_order_of_the_program(program: Program) -> No
     bundle = BundledProgram(program, suite(MethodTestCase((columns, 4))))
     value = bundle.serialize_to_schema().method_test_suites[0].test_cases[0].inputs[0].val
     assert isinstance(value, schema.Tensor) and value.data == X.numpy().tobytes()
+
+
+def test_a_lazy_conjugate() -> None:
+    x = torch.tensor([1 + 2j, 3 - 4j])
+    found = rushlight.compile(Clone(), (x,))
+    bundle = BundledProgram(found, suite(MethodTestCase((x.conj(),), [x.conj()])))
+    case = bundle.serialize_to_schema().method_test_suites[0].test_cases[0]
+    for value in (case.inputs[0].val, case.expected_outputs[0].val):
+        assert isinstance(value, schema.Tensor) and value.data == x.conj().resolve_conj().numpy().tobytes()
 
 
 def test_a_program_in_a_file(program: Program, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 #include "rushlight/module/bundled_module.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
 
@@ -100,6 +101,15 @@ TEST(BundledModule, RunsAndVerifiesTestCases) {
   EXPECT_EQ(module.execute("forward", 3).error(), Error::InvalidArgument);
   EXPECT_MESSAGE("there is no test case 3 of method 'forward': the bundled program has 3");
   EXPECT_EQ(module.execute("encode", 0).error(), Error::NotFound);
+}
+
+TEST(BundledModule, TheDifferenceFromNanIsNan) {
+  const Aligned file(bundle({test_case({tensor({1, NAN}), tensor({1, 1})}, {tensor({7, 2})})}));
+  auto loaded = BundledModule::from_buffer(file.data, file.size, options());
+  ASSERT_TRUE(loaded.ok()) << last_error_message();
+  ASSERT_TRUE((*loaded)->execute("forward", 0).ok()) << last_error_message();
+  EXPECT_EQ((*loaded)->verify_method_outputs("forward", 0), Error::InvalidState);
+  EXPECT_MESSAGE("2 of 2 elements, the first is number 0 (2, expected 7; the largest difference is nan)");
 }
 
 TEST(BundledModule, RefusesTestCasesThatDoNotFit) {
