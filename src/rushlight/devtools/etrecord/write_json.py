@@ -46,7 +46,38 @@ def to_json(program: ExportedProgram) -> tuple[JsonObject, JsonObject]:
     """Returns the JSON of a program, and the objects of custom classes in its graph by name."""
     copied = copy_program(program)
     facts = _prepare_graphs(copied)
-    writer = serialize.GraphModuleSerializer(copied.graph_signature, copied.module_call_graph)
+    writer = _graph_writer(copied)
+    try:
+        written = writer.serialize(copied.graph_module)
+    except serialize.SerializeError as error:
+        raise DevtoolsError(f"an ETRecord does not support the program: {_reason(error)}") from error
+    # The names of union members have a special string class. The conversion to JSON and back makes them
+    # plain strings.
+    plain = json.loads(json.dumps(serialize._dataclass_to_dict(written), cls=serialize.EnumEncoder))
+    graph_module = converted(plain, to_older)
+    graph_module.pop("metadata", None)
+    _add_facts(graph_module, facts)
+    signature = root_signature(program.module_call_graph)
+    nodes = graph_module["graph"]["nodes"]
+    if signature is not None and signature.forward_arg_names and nodes:
+        nodes[0]["metadata"][ARGUMENTS] = json.dumps(signature.forward_arg_names)
+    data = {
+        "graph_module": graph_module,
+        "opset_version": {"aten": torch._C._get_max_operator_version()},
+        "range_constraints": _ranges(program),
+        "schema_version": dict(VERSION),
+        "dialect": "",
+        "verifiers": [verifier.dialect for verifier in program.verifiers],
+    }
+    return data, dict(writer.custom_objs)
+
+
+def _graph_writer(program: ExportedProgram) -> serialize.GraphModuleSerializer:
+    """Returns torch's serializer, which also writes delegates and allocations.
+
+    Its methods are replaced, because torch does not permit subclasses of it.
+    """
+    writer = serialize.GraphModuleSerializer(program.graph_signature, program.module_call_graph)
     handle_call = writer.handle_call_function
 
     def handle_call_or_delegate(node: Node) -> None:
@@ -65,15 +96,11 @@ def to_json(program: ExportedProgram) -> tuple[JsonObject, JsonObject]:
 
     writer.handle_call_function = handle_call_or_delegate  # type: ignore[method-assign]
     writer.handle_get_attr = handle_attribute_or_lowered  # type: ignore[method-assign]
-    try:
-        written = writer.serialize(copied.graph_module)
-    except serialize.SerializeError as error:
-        raise DevtoolsError(f"an ETRecord does not support the program: {_reason(error)}") from error
-    # The names of union members have a special string class. The conversion to JSON and back makes them
-    # plain strings.
-    plain = json.loads(json.dumps(serialize._dataclass_to_dict(written), cls=serialize.EnumEncoder))
-    graph_module = converted(plain, to_older)
-    graph_module.pop("metadata", None)
+    return writer
+
+
+def _add_facts(graph_module: JsonObject, facts: list[list[CallFacts]]) -> None:
+    """Adds the facts that the serializer does not write to the calls of each graph."""
     for graph_facts, graph in zip(facts, json_graphs(graph_module["graph"]), strict=True):
         for node, call in zip(graph["nodes"], graph_facts, strict=True):
             node["target"] = call.name or node["target"]
@@ -81,19 +108,6 @@ def to_json(program: ExportedProgram) -> tuple[JsonObject, JsonObject]:
                 node["metadata"]["debug_handle"] = str(call.handle)
             if call.results:
                 node["metadata"][RESULTS] = json.dumps(call.results)
-    signature = root_signature(program.module_call_graph)
-    nodes = graph_module["graph"]["nodes"]
-    if signature is not None and signature.forward_arg_names and nodes:
-        nodes[0]["metadata"][ARGUMENTS] = json.dumps(signature.forward_arg_names)
-    data = {
-        "graph_module": graph_module,
-        "opset_version": {"aten": torch._C._get_max_operator_version()},
-        "range_constraints": _ranges(program),
-        "schema_version": dict(VERSION),
-        "dialect": "",
-        "verifiers": [verifier.dialect for verifier in program.verifiers],
-    }
-    return data, dict(writer.custom_objs)
 
 
 def _prepare_graphs(program: ExportedProgram) -> list[list[CallFacts]]:
