@@ -174,7 +174,7 @@ def _values(
 def _value(expected: Any, value: ConfigValue) -> schema.ValueUnion:
     if isinstance(value, torch.Tensor):
         order = list(expected.dim_order)
-        elements = value.detach().cpu().resolve_conj().permute(order).contiguous().reshape(-1)
+        elements = value.detach().cpu().resolve_conj().resolve_neg().permute(order).contiguous().reshape(-1)
         return schema.Tensor(
             scalar_type=expected.scalar_type,
             sizes=list(value.shape),
