@@ -272,14 +272,14 @@ class Inspector:
 
     def save_data_to_tsv(
         self,
-        file: IO[str] | str | os.PathLike[str],
+        file: IO[Any] | str | os.PathLike[str],
         include_units: bool = True,
         include_delegate_debug_data: bool = False,
     ) -> None:
         """Writes the events as tab-separated values, for spreadsheets.
 
         Args:
-            file: the text file to write to, or its path.
+            file: the text file or binary file to write to, or its path.
             include_units: append the unit of times to the names of columns.
             include_delegate_debug_data: add columns with the metadata that backends recorded.
         """
@@ -296,7 +296,10 @@ class Inspector:
         if isinstance(file, (str, os.PathLike)):
             write_file(file, text.encode())
         else:
-            file.write(text)
+            try:
+                file.write(text)
+            except TypeError:  # a binary file
+                file.write(text.encode())
 
     def save_trace(self, path: str | os.PathLike[str]) -> None:
         """Writes the runs as a trace for ui.perfetto.dev.
