@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+import rushlight
 from rushlight.backends.cpu.optimize import pipeline
 from rushlight.backends.cpu.optimize.context import Context
 from rushlight.backends.cpu.plan.node import Convolution, PlanNode
@@ -463,3 +465,16 @@ def test_tolerances_inputs_and_stages(
     assert main([*command, "--all"]) == DIFFERENT
     printed = capsys.readouterr().out
     assert "<<" in printed and "first difference" in printed
+
+
+class Same(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x
+
+
+def test_a_method_without_operators(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = rushlight.compile(Same(), (torch.ones(2),), generate_etrecord=True)
+    program.save(tmp_path / "same.pte")
+    program.get_etrecord().save(tmp_path / "same.etrecord")
+    assert main(["compare", str(tmp_path / "same.pte")]) == 1
+    assert "the method runs no operator whose value could be compared" in capsys.readouterr().err

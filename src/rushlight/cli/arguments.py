@@ -37,8 +37,15 @@ def add_loading_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_program_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options for a program, its data, the method, threads and inputs."""
+def add_program_options(
+    parser: argparse.ArgumentParser, default_inputs: str = "tensors filled with ones"
+) -> None:
+    """Adds the options for a program, its data, the method, threads and inputs.
+
+    Args:
+        parser: the parser of the subcommand.
+        default_inputs: the inputs without the option --inputs, for the help text.
+    """
     parser.add_argument("program", help="a .pte file")
     parser.add_argument("--method", help="the method to run (default: the only method, else forward)")
     add_loading_options(parser)
@@ -50,7 +57,7 @@ def add_program_options(parser: argparse.ArgumentParser) -> None:
         help="values of the inputs: a .npy file; a .npz file, in which each array is an input; "
         "a .png or .jpg file (needs Pillow), which is resized to the input's height and width, with values "
         "from 0 to 1 for a float input and from 0 to 255 for an integer input; or a number, true, false, "
-        'null or "text" as JSON (default: tensors filled with ones)',
+        f'null or "text" as JSON (default: {default_inputs})',
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 

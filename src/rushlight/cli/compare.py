@@ -20,10 +20,10 @@ def add_to(commands: Commands) -> None:
         "compare",
         help="name the first operator whose value differs from the value in the model",
         description="Runs the model in PyTorch and the program on the same inputs, and compares the values "
-        "of each operator, also inside delegates. The default inputs are the example inputs of the model.",
+        "of each operator, also inside delegates.",
         epilog=f"example: rushlight compare model.pte --module model.py:factory\n{EPILOG}",
     )
-    add_program_options(parser)
+    add_program_options(parser, "the example inputs of the model")
     add_record_options(parser)
     parser.add_argument(
         "--stage",

@@ -203,6 +203,8 @@ def compare_values(
         for pair in pairs if accumulate else reference.isolated(pairs):
             steps.append(_compare(pair, _computed(pair, operators), tolerance, absolute, measure))
     if not steps:
+        if all(event.is_framework for event in inspector.events()):
+            raise ValueError("the method runs no operator whose value could be compared")
         raise ValueError(
             "no recorded value has a reference value in the model; record values (with a debug buffer), "
             "and use the ETRecord of the same program"
