@@ -76,8 +76,8 @@ class OptionTable {
 
 class MethodObject {
  public:
-  // `options` maps backend id and key to values.
-  MethodObject(const ProgramObject& program, std::string_view name, nb::handle options, bool is_timed)
+  // `options` maps backend id and key to values. The constructor is optimized for size.
+  [[gnu::cold]] MethodObject(const ProgramObject& program, std::string_view name, nb::handle options, bool is_timed)
       : program_(program) {
     const std::vector<KernelTable> kernels = available_kernels();
     const std::vector<Backend> backends = available_backends();
@@ -445,7 +445,7 @@ Raises:
     InvalidTypeError: The dtype of an input is wrong.
 )";
 
-void bind_method(nb::module_& module) {
+[[gnu::cold]] void bind_method(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<MethodObject>(module, "Method", "A method that can be executed. Keeps its program alive.")
       .def(nb::init<const ProgramObject&, std::string_view, nb::dict, bool>(), "program"_a, "name"_a,
