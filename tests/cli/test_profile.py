@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -181,8 +182,6 @@ def make():
 
 
 WRITE = """
-import sys
-sys.path.insert(0, "")
 import operators
 import rushlight
 from rushlight.compiler.config import ExecutorchBackendConfig
@@ -199,7 +198,7 @@ INSPECT = "import sys; from rushlight.cli.main import main; sys.exit(main(sys.ar
 def test_operators_of_the_user_are_imported(tmp_path: Path) -> None:
     """An ETRecord with operators of the user can be read after the import of their module."""
     (tmp_path / "operators.py").write_text(OPERATORS)
-    done = run_python(WRITE, cwd=tmp_path)
+    done = run_python(WRITE, cwd=tmp_path, environment={**os.environ, "PYTHONPATH": str(tmp_path)})
     assert done.returncode == 0, done.stderr
     done = run_python(INSPECT, "inspect", "net.pte", cwd=tmp_path)
     assert done.returncode == 1
