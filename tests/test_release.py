@@ -18,9 +18,7 @@ constexpr char quote = '"', slash = '/';  // "
 const char* raw = R"x(// no comment)" /* none */)x";
 int a/**/b;
 """
-EXPECTED = r"""
-#include "a//b.h"
-
+EXPECTED = r"""#include "a//b.h"
 const char* text = "// no comment \" /* none */";
 constexpr int count = 1'000'000;
 constexpr char quote = '"', slash = '/';
@@ -30,7 +28,7 @@ int a b;
 
 
 def test_sources_in_wheels_have_no_comments(tmp_path: Path) -> None:
-    """Headers for applications keep their comments. All other code stays in its line."""
+    """Headers for applications keep their comments. Lines that have only a comment are left out."""
     for name in ("exec/a.cpp", "include/rushlight/a.h", "CMakeLists.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(CODE)

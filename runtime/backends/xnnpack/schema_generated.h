@@ -306,7 +306,7 @@ struct XNNFullyConnected : flatbuffer::Table {
   uint32_t flags() const { return scalar<uint32_t>(12, 0); }
 };
 
-// The same elements with another shape. A dimension of 0 is computed from the number of elements.
+// Changes the shape, and keeps the elements. A dimension of 0 is computed from the number of elements.
 struct XNNStaticReshape : flatbuffer::Table {
   using Table::Table;
   uint32_t num_dims() const { return scalar<uint32_t>(4, 0); }

@@ -254,7 +254,9 @@ class XNNFullyConnected:
 
 @dataclass
 class XNNStaticReshape:
-    """Changes the shape, and keeps the elements. A dimension of 0 is computed from the number of elements."""
+    """Changes the shape, and keeps the elements. A dimension of 0 is computed from the number of
+    elements.
+    """
 
     num_dims: int = 0
     new_shape: list[int] = field(default_factory=list)
