@@ -211,6 +211,10 @@ MASKS = {
     "by_query": torch.randn(2, 1, 13, 1),
     "without_some": torch.full((13, 21), -float("inf")).triu(3),
     "by_query_truths": torch.randn(2, 1, 1, 21) > 0,
+    "by_columns_truths": torch.randn(13, 21) > 0,
+    "of_true": torch.ones(13, 21, dtype=torch.bool),
+    "of_true_for_one_head": torch.arange(3)[None, :, None, None] + torch.randn(1, 3, 13, 21) < 1.5,
+    "of_true_for_some_queries": torch.arange(13)[:, None] + torch.arange(21) < 25,
 }
 
 
@@ -220,7 +224,7 @@ def test_masks(name: str, queries: int) -> None:
     q, k, v, _ = INPUTS
     mask = MASKS[name]
     mask = mask[..., :queries, :] if mask.shape[-2] == 13 else mask
-    is_turned = name == "by_columns"
+    is_turned = name.startswith("by_columns")
 
     def model(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask.t() if is_turned else mask)

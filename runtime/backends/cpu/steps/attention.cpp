@@ -1,5 +1,6 @@
 // Scaled dot product attention. It computes the scores of a few queries at a time, which stay in the L1 cache.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "backends/cpu/image.h"
@@ -176,22 +177,33 @@ class AttentionStep final : public Step {
   AttentionMasks masks_of(int64_t head, int64_t first, int64_t count, float* scratch, int64_t* steps) const {
     const bool has_bool_mask = masks_[0] && masks_[0]->dtype == ScalarType::Bool;
     AttentionMasks result{scale_, {}, may_be_empty_ || has_bool_mask};
-    for (int i = 0; i < 2; scratch += mask_floats(i++)) {
-      steps[i] = 0;
-      if (masks_[i] == nullptr) break;
+    int used = 0;
+    steps[0] = steps[1] = 0;
+    for (int i = 0; i < 2 && masks_[i]; scratch += mask_floats(i++)) {
       const View& mask = *masks_[i];
       const int64_t at =
           head / mask.sizes[1] * mask.strides[0] + head % mask.sizes[1] * mask.strides[1] + first * mask.strides[2];
       if (is_direct(i)) {
-        result.masks[i] = mask.floats() + at;
-        steps[i] = mask.strides[2];
+        result.masks[used] = mask.floats() + at;
+        steps[used++] = mask.strides[2];
         continue;
       }
+      if (shows_all_keys(mask, at, count)) continue;
       for (int64_t r = 0; r < count; ++r) write_mask(mask, at + r * mask.strides[2], scratch + r * score_step());
-      result.masks[i] = scratch;
-      steps[i] = score_step();
+      result.masks[used] = scratch;
+      steps[used++] = score_step();
     }
     return result;
+  }
+
+  // Returns whether `count` queries see all keys, so that their mask has no effect. A mask of padding is often so.
+  bool shows_all_keys(const View& mask, int64_t at, int64_t count) const {
+    if (mask.dtype != ScalarType::Bool || mask.strides[3] != 1) return false;
+    const uint8_t* from = static_cast<const uint8_t*>(mask.data) + at;
+    for (int64_t r = 0; r < count; ++r, from += mask.strides[2]) {
+      if (std::memchr(from, 0, static_cast<size_t>(keys_)) != nullptr) return false;
+    }
+    return true;
   }
 
   // Converts the mask of a query, whose first element is at the offset `at`. false becomes -infinity.
@@ -200,11 +212,16 @@ class AttentionStep final : public Step {
       for (int64_t j = 0; j < keys_; ++j) to[j] = mask.floats()[at + j * mask.strides[3]];
     } else {
       const uint8_t* const from = static_cast<const uint8_t*>(mask.data) + at;
-      for (int64_t j = 0; j < keys_; ++j) {
-        to[j] = from[j * mask.strides[3]] ? 0.0f : -std::numeric_limits<float>::infinity();
+      // The compiler vectorizes the loop over adjacent elements.
+      if (mask.strides[3] == 1) {
+        for (int64_t j = 0; j < keys_; ++j) to[j] = mask_of(from[j]);
+      } else {
+        for (int64_t j = 0; j < keys_; ++j) to[j] = mask_of(from[j * mask.strides[3]]);
       }
     }
   }
+
+  static float mask_of(uint8_t is_seen) { return is_seen ? 0.0f : -std::numeric_limits<float>::infinity(); }
 
   // Computes tiles [begin, end), counted over all heads.
   void attend_with_tiles(int64_t begin, int64_t end, float* scratch) const {
