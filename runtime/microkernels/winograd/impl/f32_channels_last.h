@@ -179,7 +179,7 @@ static bool winograd_tile_input(const WinogradInput& t) {
   }
   for (int64_t c = whole; c < t.channels; c += kWidth) {
     squares += winograd_input_at<W, false, false>(t, pixels, c, t.channels - c < kWidth ? t.channels - c : kWidth);
-    if (!kIsSmall) break;
+    if (!kIsSmall) break;  // fewer than kWidth channels are left
   }
   return sum(squares) <= __FLT_MAX__;
 }
@@ -218,7 +218,7 @@ static void winograd_tile_output(const WinogradOutput& t) {
   for (int64_t c = 0; c < whole; c += kWidth) winograd_output_at<W, true>(t, c, kWidth);
   for (int64_t c = whole; c < t.channels; c += kWidth) {
     winograd_output_at<W, false>(t, c, t.channels - c < kWidth ? t.channels - c : kWidth);
-    if (!kIsSmall) break;
+    if (!kIsSmall) break;  // fewer than kWidth channels are left
   }
   if (!t.epilogue.applies) return;
   for (int64_t y = 0; y < t.lines; ++y) {
@@ -259,7 +259,7 @@ static void winograd_filters(const float* weights, int64_t channels, float* to, 
   for (int64_t c = 0; c < whole; c += kWidth) winograd_filter_at<M, true>(weights, channels, to, stride, c);
   for (int64_t c = whole; c < channels; c += kWidth) {
     winograd_filter_at<M, false>(weights, channels, to, stride, c);
-    if (!kIsSmall) break;
+    if (!kIsSmall) break;  // fewer than kWidth channels are left
   }
 }
 
