@@ -2,32 +2,17 @@
 
 #include "kernels/portable/reduction.h"
 #include "kernels/shared/deviation.h"
-#include "kernels/shared/reduce.h"
 
 namespace rushlight::portable {
 
-namespace {
-
-void var_over(KernelRuntimeContext& context, const Tensor& in, std::optional<Span<const int64_t>> dims,
-              double correction, bool keepdim, const Tensor& out) {
-  DimMask mask;
-  if (!dim_mask(context, in, dims, &mask)) return;
-  switch_compute<kinds::kFloating>(context, in.scalar_type(), [&](auto tag) {
-    using C = typename decltype(tag)::type;
-    reduce<C>(context, in, mask, keepdim, {out}, Deviation<C, false>{correction});
-  });
-}
-
-}  // namespace
-
 void var_out(KernelRuntimeContext& context, const Tensor& in, std::optional<Span<const int64_t>> dims, bool unbiased,
              bool keepdim, Tensor& out) {
-  var_over(context, in, dims, unbiased ? 1.0 : 0.0, keepdim, out);
+  reduce_spread(context, in, dims, Spread::kVariance, unbiased ? 1.0 : 0.0, keepdim, out);
 }
 
 void var_correction_out(KernelRuntimeContext& context, const Tensor& in, std::optional<Span<const int64_t>> dims,
                         const std::optional<Scalar>& correction, bool keepdim, Tensor& out) {
-  var_over(context, in, dims, correction ? correction->to<double>() : 1.0, keepdim, out);
+  reduce_spread(context, in, dims, Spread::kVariance, correction ? correction->to<double>() : 1.0, keepdim, out);
 }
 
 }  // namespace rushlight::portable

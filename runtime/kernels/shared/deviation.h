@@ -1,32 +1,19 @@
 #pragma once
 
-#include <cmath>
 #include <cstdint>
-#include <utility>
+#include <optional>
 
-#include "kernels/shared/accumulate.h"
+#include "rushlight/core/kernel_context.h"
+#include "rushlight/core/tensor.h"
 
 namespace rushlight {
 
-// Computes the variance, or its square root, as a reduction (see reduce.h).
-template <typename C, bool root>
-struct Deviation {
-  double correction;
-  Moments init() const { return {}; }
-  void update(Moments& moments, const C* x, int64_t n) const { moments.add(x, n); }
-  double finish(const Moments& moments) const {
-    const double variance = moments.variance(correction);
-    return root ? std::sqrt(variance) : variance;
-  }
-};
+enum class Spread { kVariance, kDeviation };
 
-// Computes the mean and the variance, or its square root, as a reduction.
-template <typename C, bool root>
-struct DeviationAndMean : Deviation<C, root> {
-  std::pair<double, double> finish(const Moments& moments) const {
-    const double mean = moments.count > 0 ? moments.mean : std::nan("");
-    return {Deviation<C, root>::finish(moments), mean};
-  }
-};
+// Computes the variance of the elements along `dims`, or its square root. Without dims, all dims are reduced.
+// `correction` is subtracted from the number of elements in the divisor. `mean` also receives the mean, unless it is
+// null. Results of no elements are NaN.
+void reduce_spread(KernelRuntimeContext& context, const Tensor& in, std::optional<Span<const int64_t>> dims,
+                   Spread spread, double correction, bool keepdim, const Tensor& out, const Tensor* mean = nullptr);
 
 }  // namespace rushlight

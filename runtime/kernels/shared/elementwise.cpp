@@ -158,4 +158,37 @@ void run_elementwise(KernelRuntimeContext& context, Span<const Tensor> inputs, c
   context.parallel_for(0, out.numel(), kGrain, [&](int64_t begin, int64_t end) { runner.run(begin, end); });
 }
 
+template <typename C>
+C number_in(const Scalar& number, ScalarType type) {
+  if constexpr (is_complex_type<C>) {
+    return C(number.to<typename C::value_type>());
+  } else if constexpr (std::is_same_v<C, int64_t>) {
+    switch (type) {
+      case ScalarType::Bool:
+        return number.to<bool>();
+      case ScalarType::Byte:
+        return static_cast<uint8_t>(number.to<int64_t>());
+      case ScalarType::Char:
+        return static_cast<int8_t>(number.to<int64_t>());
+      case ScalarType::Short:
+        return static_cast<int16_t>(number.to<int64_t>());
+      case ScalarType::Int:
+        return static_cast<int32_t>(number.to<int64_t>());
+      default:
+        return number.to<int64_t>();
+    }
+  } else {
+    const C value = number.to<C>();
+    if (type == ScalarType::Half) return static_cast<C>(static_cast<float>(Half(static_cast<float>(value))));
+    if (type == ScalarType::BFloat16) return static_cast<C>(static_cast<float>(BFloat16(static_cast<float>(value))));
+    return value;
+  }
+}
+
+template int64_t number_in<int64_t>(const Scalar& number, ScalarType type);
+template float number_in<float>(const Scalar& number, ScalarType type);
+template double number_in<double>(const Scalar& number, ScalarType type);
+template ComplexFloat number_in<ComplexFloat>(const Scalar& number, ScalarType type);
+template ComplexDouble number_in<ComplexDouble>(const Scalar& number, ScalarType type);
+
 }  // namespace rushlight

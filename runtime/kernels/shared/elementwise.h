@@ -84,32 +84,9 @@ void elementwise_float(KernelRuntimeContext& context, const Tensor& input, const
   elementwise<allowed>(context, {input}, out, float_result(input.scalar_type()), make);
 }
 
-// Converts a number to dtype `type`, and returns it in the compute type C of `type`.
+// Converts a number to dtype `type`, and returns it in the compute type C of `type`. elementwise.cpp has it for all
+// compute types.
 template <typename C>
-C number_in(const Scalar& number, ScalarType type) {
-  if constexpr (is_complex_type<C>) {
-    return C(number.to<typename C::value_type>());
-  } else if constexpr (std::is_same_v<C, int64_t>) {
-    switch (type) {
-      case ScalarType::Bool:
-        return number.to<bool>();
-      case ScalarType::Byte:
-        return static_cast<uint8_t>(number.to<int64_t>());
-      case ScalarType::Char:
-        return static_cast<int8_t>(number.to<int64_t>());
-      case ScalarType::Short:
-        return static_cast<int16_t>(number.to<int64_t>());
-      case ScalarType::Int:
-        return static_cast<int32_t>(number.to<int64_t>());
-      default:
-        return number.to<int64_t>();
-    }
-  } else {
-    const C value = number.to<C>();
-    if (type == ScalarType::Half) return static_cast<C>(static_cast<float>(Half(static_cast<float>(value))));
-    if (type == ScalarType::BFloat16) return static_cast<C>(static_cast<float>(BFloat16(static_cast<float>(value))));
-    return value;
-  }
-}
+C number_in(const Scalar& number, ScalarType type);
 
 }  // namespace rushlight
