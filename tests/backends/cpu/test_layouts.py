@@ -85,6 +85,22 @@ def test_short_rows_of_broadcast_operands(name: str) -> None:
     assert_close(run(program, inputs), expected(model, inputs))
 
 
+@pytest.mark.parametrize("length", [1, 2, 3, 8, 16, 17])
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_short_rows_are_written_into_a_concatenation(length: int, dim: int) -> None:
+    torch.manual_seed(0)
+    sizes = [(length, 70, 9), (70, length, 9), (70, 9, length)][dim]
+
+    def model(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.cat([torch.sin(x * 2), x + y, torch.exp(y), x], dim)
+
+    inputs = (torch.randn(sizes), torch.randn(sizes))
+    program, outside = lower(model, inputs)
+    assert not outside
+    assert_close(run(program, inputs), expected(model, inputs))
+    assert_close(run(program, inputs, threads=2), expected(model, inputs))
+
+
 class ChannelShuffle(nn.Module):
     """Two convolutions, and between them a concatenation whose channels are interleaved."""
 

@@ -11,7 +11,8 @@ namespace rushlight::cpu {
 namespace {
 
 constexpr int64_t kBlock = 512;        // the most floats of a register
-constexpr int64_t kMaxJoinedRow = 32;  // rows with more floats are not copied in order to join them
+constexpr int64_t kMaxJoinedRow = 32;  // rows of an operand with more floats are not copied in order to join them
+constexpr int64_t kMaxSpreadRow = 16;  // the same for rows of the output
 constexpr int64_t kMinCopiedRow = 8;   // rows with fewer floats are copied column by column
 constexpr int64_t kMaxOperands = kMaxViews - 1;
 constexpr int64_t kMaxRegisters = 24;
@@ -101,9 +102,9 @@ class ElementwiseStep final : public Step {
   // The scratch memory of a worker has a buffer for each register.
   int64_t worker_floats() const { return registers_ * kBlock; }
 
-  // Joins short rows to longer blocks if the rows of the output are contiguous. An operand with other rows gets a
-  // buffer with its rows in sequence. Longer rows are joined only if such operands repeat one row, because then the
-  // buffer is filled once.
+  // Joins short rows to longer blocks. An operand whose rows are not contiguous gets a buffer with its rows in
+  // sequence, and so does the output. Longer rows are joined only if the rows of the output are contiguous and such
+  // operands repeat one row, because then their buffer is filled once.
   void join_short_rows() {
     joined_row_ = 0;
     block_ = kBlock;
@@ -113,7 +114,9 @@ class ElementwiseStep final : public Step {
     for (int v = 0; v <= operands_; ++v) {
       const int64_t step = loops_.strides[v][row + 1], next = loops_.strides[v][row];
       const bool is_joined = (step == 1 && next == length) || (step == 0 && next == 0);
-      if (!is_joined && (v == 0 || (length > kMaxJoinedRow && (next != 0 || step != 1)))) return;
+      const bool is_short = length <= (v == 0 ? kMaxSpreadRow : kMaxJoinedRow);
+      const bool is_repeated = v != 0 && next == 0 && step == 1;
+      if (!is_joined && !is_short && !is_repeated) return;
       is_buffered_[v] = !is_joined;
       element_step_[v] = step;
       row_step_[v] = next;
@@ -132,16 +135,22 @@ class ElementwiseStep final : public Step {
     for (int64_t i = 0; i < operands_; ++i) {
       registers[i] = load(static_cast<int>(i + 1), row, first, n, &repeated[i], scratch + i * kBlock);
     }
+    const bool is_spread = joined_row_ > 0 && is_buffered_[0];
     const int64_t out_step = loops_.inner_stride(0);
-    float* const out = views_[0]->floats() + loops_.row(0, row) + first * out_step;
-    const bool is_in_place = out_step == 1 || n == 1;  // whether the last instruction writes to the output
+    float* const out =
+        views_[0]->floats() + loops_.row(0, row) + (is_spread ? first / joined_row_ * row_step_[0] : first * out_step);
+    const bool is_in_place = !is_spread && (out_step == 1 || n == 1);  // whether the last instruction writes to `out`
     for (int64_t i = 0; i < count_; ++i) {
       const Instruction& code = code_[i];
       apply(code, n, registers, i + 1 == count_ && is_in_place ? out : scratch + code.to * kBlock);
     }
     if (is_in_place) return;
     const Register result = registers[code_[count_ - 1].to];
-    for (int64_t j = 0; j < n; ++j) out[j * out_step] = result.data[j * result.step];
+    if (is_spread) {
+      spread_rows(result.data, n, out);
+    } else {
+      for (int64_t j = 0; j < n; ++j) out[j * out_step] = result.data[j * result.step];
+    }
   }
 
   // Returns an operand for n elements of a row, from element `first` on. They are copied to `buffer` if they are
@@ -173,6 +182,14 @@ class ElementwiseStep final : public Step {
     }
     for (int64_t column = 0; column < length; ++column, from += element_step_[view], ++to) {
       for (int64_t row = 0; row < rows; ++row) to[row * length] = from[row * row_step_[view]];
+    }
+  }
+
+  // Copies n floats to the short rows of the output.
+  void spread_rows(const float* from, int64_t n, float* to) const {
+    const int64_t rows = n / joined_row_;
+    for (int64_t column = 0; column < joined_row_; ++column, ++from, to += element_step_[0]) {
+      for (int64_t row = 0; row < rows; ++row) to[row * row_step_[0]] = from[row * joined_row_];
     }
   }
 
