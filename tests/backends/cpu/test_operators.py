@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 import torch
-from tests.backends.cpu.support import Function, assert_close, expected, lower, run
+from tests.backends.cpu.support import Function, assert_close, expected, kinds, lower, run
 from torch import nn
 from torch.nn import functional as F
 
 import rushlight
+from rushlight.backends.cpu.plan.tables import Elementwise
 
 
 @dataclass
@@ -439,6 +440,12 @@ def test_rows_are_chosen_by_indices_that_may_count_from_the_end(shape: tuple[int
     program, outside = lower(choose, inputs)
     assert not outside
     assert_close(run(program, inputs), expected(choose, inputs))
+
+
+def test_prelu_with_a_slope_for_each_channel_is_one_chain() -> None:
+    inputs = inputs_of(CASES["prelu_channels"])
+    program, _ = lower(CASES["prelu_channels"].function, inputs)
+    assert kinds(program) == [Elementwise]
 
 
 @pytest.mark.parametrize("operator", [torch.sum, torch.mean, torch.amax, torch.amin])

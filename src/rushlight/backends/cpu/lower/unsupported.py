@@ -165,7 +165,9 @@ def _computes_with_symbol(node: Node, op: OpOverload) -> bool:
 def _has_equal_sizes_by_assertion(node: Node) -> bool:
     """Returns whether a plan cannot see that an operand broadcasts to the sizes of the result."""
     (result,) = shapes_of(node)
-    for source in node.all_input_nodes:
+    # The slopes of prelu are per channel: they do not broadcast.
+    is_prelu = operation(node) is aten.prelu.default
+    for source in node.all_input_nodes[:1] if is_prelu else node.all_input_nodes:
         for tensor in tensors_of(source):
             sizes = [size_of(size) for size in tensor.shape]
             pairs = zip(reversed(sizes), reversed(result), strict=False)
