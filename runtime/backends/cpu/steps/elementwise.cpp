@@ -11,8 +11,7 @@ namespace rushlight::cpu {
 namespace {
 
 constexpr int64_t kBlock = 512;        // the most floats of a register
-constexpr int64_t kMaxJoinedRow = 32;  // rows of an operand with more floats are not copied in order to join them
-constexpr int64_t kMaxSpreadRow = 16;  // the same for rows of the output
+constexpr int64_t kMaxJoinedRow = 32;  // rows with more floats are not copied in order to join them
 constexpr int64_t kMinCopiedRow = 8;   // rows with fewer floats are copied column by column
 constexpr int64_t kMaxOperands = kMaxViews - 1;
 constexpr int64_t kMaxRegisters = 24;
@@ -114,9 +113,8 @@ class ElementwiseStep final : public Step {
     for (int v = 0; v <= operands_; ++v) {
       const int64_t step = loops_.strides[v][row + 1], next = loops_.strides[v][row];
       const bool is_joined = (step == 1 && next == length) || (step == 0 && next == 0);
-      const bool is_short = length <= (v == 0 ? kMaxSpreadRow : kMaxJoinedRow);
       const bool is_repeated = v != 0 && next == 0 && step == 1;
-      if (!is_joined && !is_short && !is_repeated) return;
+      if (!is_joined && !is_repeated && length > kMaxJoinedRow) return;
       is_buffered_[v] = !is_joined;
       element_step_[v] = step;
       row_step_[v] = next;
@@ -187,9 +185,13 @@ class ElementwiseStep final : public Step {
 
   // Copies n floats to the short rows of the output.
   void spread_rows(const float* from, int64_t n, float* to) const {
-    const int64_t rows = n / joined_row_;
-    for (int64_t column = 0; column < joined_row_; ++column, ++from, to += element_step_[0]) {
-      for (int64_t row = 0; row < rows; ++row) to[row * row_step_[0]] = from[row * joined_row_];
+    const int64_t length = joined_row_, rows = n / length;
+    if (element_step_[0] == 1 && length >= kMinCopiedRow) {
+      for (int64_t row = 0; row < rows; ++row) std::copy_n(from + row * length, length, to + row * row_step_[0]);
+      return;
+    }
+    for (int64_t column = 0; column < length; ++column, ++from, to += element_step_[0]) {
+      for (int64_t row = 0; row < rows; ++row) to[row * row_step_[0]] = from[row * length];
     }
   }
 
