@@ -13,17 +13,12 @@ namespace {
 
 using schema::Interpolation;
 
-// The two inputs next to an output along an axis, and the weight of the second one: output = (1 - share) * first +
-// share * second.
-struct Place {
-  int64_t first, second;
-  float share;
-};
+constexpr int64_t kMaxTaps = 4;
 
-// The positions and weights of four neighboring inputs.
+// The inputs along an axis from which an output is computed, and their weights. Bilinear resizes use two of them.
 struct Taps {
-  int64_t at[4];
-  float weight[4];
+  int64_t at[kMaxTaps];
+  float weight[kMaxTaps];
 };
 
 // Weight of an input at distance x. Source: Keys, "Cubic convolution interpolation for digital image processing", 1981.
@@ -51,7 +46,6 @@ class Resize2dStep final : public Step {
     RL_ASSIGN(in_, image_of(*in_view_));
     RL_ASSIGN(out_, image_of(*out_view_));
     has_planes_ = !out_.has_channels_last();
-    pixel_step_ = has_planes_ ? out_.sizes[3] : out_.strides[2];
     RL_REQUIRE(in_.sizes[0] == out_.sizes[0] && in_.sizes[3] == out_.sizes[3] && in_.has_channels_last() &&
                    (!has_planes_ || out_.strides[2] == 1) && (out_.numel() == 0 || in_.numel() > 0),
                InvalidProgram, "the shapes or strides of the operands of a resize do not match");
@@ -64,28 +58,10 @@ class Resize2dStep final : public Step {
     if (out_.numel() == 0) return Error::Ok;
     in_.data = in_view_->floats();
     out_.data = out_view_->floats();
-    const int64_t height = out_.sizes[1];
-    for_workers(run.context, out_.numel() < kSerialWork ? 1 : run.workers, out_.sizes[0] * height,
+    for_workers(run.context, out_.numel() < kSerialWork ? 1 : run.workers, out_.sizes[0] * out_.sizes[1],
                 [&](int64_t worker, int64_t begin, int64_t end) {
-                  float* const row = run.scratch + worker * worker_floats();
-                  float* const line = row + row_floats();
-                  Taps* const columns = reinterpret_cast<Taps*>(line + line_floats());
-                  for (int64_t x = 0; is_cubic() && x < out_.sizes[2]; ++x) {
-                    columns[x] = taps(x, scale_w_, in_.sizes[2]);
-                  }
-                  for (int64_t i = begin; i < end; ++i) {
-                    const float* image = in_.data + i / height * in_.strides[0];
-                    float* const place = out_.data + i / height * out_.strides[0] + i % height * out_.strides[1];
-                    float* const to = has_planes_ ? row : place;
-                    if (mode_ == Interpolation::NEAREST) {
-                      nearest(image, i % height, to);
-                    } else if (is_cubic()) {
-                      between_four(image, i % height, columns, line, to);
-                    } else {
-                      between(image, i % height, line, to);
-                    }
-                    if (has_planes_) transpose(row, pixel_step_, out_.sizes[2], pixel_step_, place, out_.strides[3]);
-                  }
+                  float* const scratch = run.scratch + worker * worker_floats();
+                  mode_ == Interpolation::NEAREST ? copy_rows(begin, end, scratch) : mix_rows(begin, end, scratch);
                 });
     return Error::Ok;
   }
@@ -94,96 +70,142 @@ class Resize2dStep final : public Step {
   int64_t work() const override { return mode_ == Interpolation::NEAREST ? 0 : (is_cubic() ? 8 : 4) * out_.numel(); }
 
  private:
-  // Returns the size of a buffer for one output row with interleaved channels, in floats. It is needed only if each
-  // channel of the output is a separate plane; otherwise returns 0.
-  int64_t row_floats() const { return has_planes_ ? round_up(out_.sizes[2] * pixel_step_, 16) : 0; }
-  int64_t line_floats() const {
-    return mode_ == Interpolation::NEAREST ? 0 : round_up(in_.sizes[2] * in_.sizes[3], 16);
-  }
-
-  int64_t worker_floats() const {
-    constexpr int64_t kTapFloats = sizeof(Taps) / sizeof(float);
-    return row_floats() + line_floats() + (is_cubic() ? round_up(out_.sizes[2] * kTapFloats, 16) : 0);
-  }
-
   bool is_cubic() const { return mode_ == Interpolation::BICUBIC || mode_ == Interpolation::BICUBIC_ALIGN_CORNERS; }
+  bool aligns_corners() const {
+    return mode_ == Interpolation::BILINEAR_ALIGN_CORNERS || mode_ == Interpolation::BICUBIC_ALIGN_CORNERS;
+  }
+
+  // Number of inputs along each axis from which an output is computed.
+  int64_t tap_count() const { return mode_ == Interpolation::NEAREST ? 1 : is_cubic() ? 4 : 2; }
+
+  // The scratch memory of a worker: the taps of the columns, an output row for each tap, and a row before its
+  // transposition. Nearest pixels need only the last one.
+  int64_t row_floats() const { return round_up(out_.sizes[2] * out_.sizes[3], 16); }
+  int64_t column_floats() const {
+    constexpr int64_t kTapFloats = sizeof(Taps) / sizeof(float);
+    return round_up(out_.sizes[2] * kTapFloats, 16);
+  }
+  int64_t worker_floats() const {
+    const int64_t transposed = has_planes_ ? row_floats() : 0;
+    return mode_ == Interpolation::NEAREST ? transposed : column_floats() + tap_count() * row_floats() + transposed;
+  }
+
+  // Number `row` counts the rows of all images of the output.
+  float* place_of(int64_t row) const {
+    const int64_t height = out_.sizes[1];
+    return out_.data + row / height * out_.strides[0] + row % height * out_.strides[1];
+  }
+
+  // ---- Nearest pixels ----
 
   int64_t index(int64_t at, float scale, int64_t size) const {
     return std::min(static_cast<int64_t>(std::floor(static_cast<float>(at) * scale)), size - 1);
   }
 
-  Place place(int64_t at, float scale, int64_t size) const {
-    const float x = mode_ == Interpolation::BILINEAR_ALIGN_CORNERS
-                        ? scale * static_cast<float>(at)
-                        : std::max(0.0f, scale * (static_cast<float>(at) + 0.5f) - 0.5f);
-    const int64_t first = std::min(static_cast<int64_t>(x), size - 1);
-    const int64_t second = scale == 1 ? first : std::min(first + 1, size - 1);  // an axis of equal size is copied
-    return {first, second, std::clamp(x - static_cast<float>(first), 0.0f, 1.0f)};
+  void copy_rows(int64_t begin, int64_t end, float* scratch) const {
+    const int64_t height = out_.sizes[1];
+    for (int64_t row = begin; row < end; ++row) {
+      const float* const image = in_.data + row / height * in_.strides[0];
+      float* const place = place_of(row);
+      if (has_planes_) {
+        const int64_t channels = out_.sizes[3];
+        nearest(image, row % height, scratch, channels);
+        transpose(scratch, channels, out_.sizes[2], channels, place, out_.strides[3]);
+      } else {
+        nearest(image, row % height, place, out_.strides[2]);
+      }
+    }
   }
 
-  void nearest(const float* image, int64_t y, float* to) const {
+  // Copies an output row, whose pixels have a distance of `step` floats.
+  void nearest(const float* image, int64_t y, float* to, int64_t step) const {
     const int64_t channels = in_.sizes[3];
     const float* line = image + index(y, scale_h_, in_.sizes[1]) * in_.strides[1];
-    for (int64_t x = 0; x < out_.sizes[2]; ++x, to += pixel_step_) {
+    for (int64_t x = 0; x < out_.sizes[2]; ++x, to += step) {
       std::memcpy(to, line + index(x, scale_w_, in_.sizes[2]) * in_.strides[2],
                   static_cast<size_t>(channels) * sizeof(float));
     }
   }
 
-  static void mix(const float* a, const float* b, float share, int64_t n, float* __restrict to) {
-    const float rest = 1.0f - share;
-    for (int64_t i = 0; i < n; ++i) to[i] = rest * a[i] + share * b[i];
-  }
-
-  void between(const float* image, int64_t y, float* line, float* to) const {
-    const int64_t channels = in_.sizes[3], width = in_.sizes[2];
-    const Place rows = place(y, scale_h_, in_.sizes[1]);
-    const float* upper = image + rows.first * in_.strides[1];
-    const float* lower = image + rows.second * in_.strides[1];
-    if (in_.strides[2] == channels) {
-      mix(upper, lower, rows.share, width * channels, line);
-    } else {
-      for (int64_t x = 0; x < width; ++x) {
-        mix(upper + x * in_.strides[2], lower + x * in_.strides[2], rows.share, channels, line + x * channels);
-      }
-    }
-    for (int64_t x = 0; x < out_.sizes[2]; ++x, to += pixel_step_) {
-      const Place columns = place(x, scale_w_, width);
-      mix(line + columns.first * channels, line + columns.second * channels, columns.share, channels, to);
-    }
-  }
+  // ---- Two or four taps in each direction ----
 
   Taps taps(int64_t at, float scale, int64_t size) const {
-    const float x = mode_ == Interpolation::BICUBIC_ALIGN_CORNERS ? scale * static_cast<float>(at)
-                                                                  : scale * (static_cast<float>(at) + 0.5f) - 0.5f;
+    const float middle = scale * (static_cast<float>(at) + 0.5f) - 0.5f;
+    const float x = aligns_corners() ? scale * static_cast<float>(at) : is_cubic() ? middle : std::max(0.0f, middle);
     const int64_t first = std::min(static_cast<int64_t>(std::floor(x)), size - 1);
     const float share = std::clamp(x - static_cast<float>(first), 0.0f, 1.0f);
+    if (!is_cubic()) {
+      const int64_t second = scale == 1 ? first : std::min(first + 1, size - 1);  // an axis of equal size is copied
+      return {{first, second}, {1.0f - share, share}};
+    }
     Taps taps;
-    for (int64_t j = 0; j < 4; ++j) {
+    for (int64_t j = 0; j < kMaxTaps; ++j) {
       taps.at[j] = std::clamp<int64_t>(first + j - 1, 0, size - 1);
       taps.weight[j] = cubic(share - static_cast<float>(j - 1));
     }
     return taps;
   }
 
-  static void mix(const float* from, const Taps& taps, int64_t stride, int64_t n, float* __restrict to) {
-    const float *const a = from + taps.at[0] * stride, *const b = from + taps.at[1] * stride;
-    const float *const c = from + taps.at[2] * stride, *const d = from + taps.at[3] * stride;
-    const float u = taps.weight[0], v = taps.weight[1], w = taps.weight[2], z = taps.weight[3];
-    for (int64_t i = 0; i < n; ++i) to[i] = (u * a[i] + v * b[i]) + (w * c[i] + z * d[i]);
+  // Computes output rows: first the input rows of the taps with the width of the output, then the sums of these. The
+  // next output rows mostly use the same input rows.
+  void mix_rows(int64_t begin, int64_t end, float* scratch) const {
+    const int64_t height = out_.sizes[1], width = out_.sizes[2], channels = out_.sizes[3], count = tap_count();
+    Taps* const columns = reinterpret_cast<Taps*>(scratch);
+    for (int64_t x = 0; x < width; ++x) columns[x] = taps(x, scale_w_, in_.sizes[2]);
+    float* const widened = scratch + column_floats();
+    int64_t stored[kMaxTaps] = {-1, -1, -1, -1};  // which input row `widened` contains at each place
+    for (int64_t row = begin; row < end; ++row) {
+      const Taps lines = taps(row % height, scale_h_, in_.sizes[1]);
+      const float* from[kMaxTaps] = {};
+      for (int64_t j = 0; j < count; ++j) {
+        // The taps are among `count` consecutive rows, so that each of them has a place of its own.
+        const int64_t image = row / height, line = lines.at[j], place = line % count;
+        float* const to = widened + place * row_floats();
+        if (stored[place] != image * in_.sizes[1] + line) {
+          const float* const input = in_.data + image * in_.strides[0] + line * in_.strides[1];
+          float* const interleaved = has_planes_ ? widened + count * row_floats() : to;
+          widen(input, columns, interleaved);
+          if (has_planes_) transpose(interleaved, channels, width, channels, to, width);
+          stored[place] = image * in_.sizes[1] + line;
+        }
+        from[j] = to;
+      }
+      mix_row(from, lines, place_of(row));
+    }
   }
 
-  void between_four(const float* image, int64_t y, const Taps* columns, float* line, float* to) const {
-    const int64_t channels = in_.sizes[3], width = in_.sizes[2];
-    const Taps rows = taps(y, scale_h_, in_.sizes[1]);
-    if (in_.strides[2] == channels) {
-      mix(image, rows, in_.strides[1], width * channels, line);
-    } else {
-      for (int64_t x = 0; x < width; ++x) {
-        mix(image + x * in_.strides[2], rows, in_.strides[1], channels, line + x * channels);
-      }
+  // Computes the columns of the output from a row of the input.
+  void widen(const float* input, const Taps* columns, float* to) const {
+    for (int64_t x = 0; x < out_.sizes[2]; ++x, to += in_.sizes[3]) {
+      const float* from[kMaxTaps] = {};
+      for (int64_t j = 0; j < tap_count(); ++j) from[j] = input + columns[x].at[j] * in_.strides[2];
+      mix(from, columns[x], 0, in_.sizes[3], to);
     }
-    for (int64_t x = 0; x < out_.sizes[2]; ++x, to += pixel_step_) mix(line, columns[x], channels, channels, to);
+  }
+
+  // Adds up rows. Their pixels are contiguous, or their planes if each channel of the output is a plane.
+  void mix_row(const float* const* from, const Taps& lines, float* to) const {
+    const int64_t channels = out_.sizes[3], width = out_.sizes[2];
+    if (has_planes_) {
+      for (int64_t c = 0; c < channels; ++c) mix(from, lines, c * width, width, to + c * out_.strides[3]);
+    } else if (out_.strides[2] == channels) {
+      mix(from, lines, 0, width * channels, to);
+    } else {
+      for (int64_t x = 0; x < width; ++x) mix(from, lines, x * channels, channels, to + x * out_.strides[2]);
+    }
+  }
+
+  // Computes n weighted sums of the numbers at `start` and behind.
+  void mix(const float* const* from, const Taps& taps, int64_t start, int64_t n, float* __restrict to) const {
+    const float *const a = from[0] + start, *const b = from[1] + start;
+    const float u = taps.weight[0], v = taps.weight[1];
+    if (is_cubic()) {
+      const float *const c = from[2] + start, *const d = from[3] + start;
+      const float w = taps.weight[2], z = taps.weight[3];
+      for (int64_t i = 0; i < n; ++i) to[i] = (u * a[i] + v * b[i]) + (w * c[i] + z * d[i]);
+    } else {
+      for (int64_t i = 0; i < n; ++i) to[i] = u * a[i] + v * b[i];
+    }
   }
 
   Interpolation mode_ = Interpolation::NEAREST;
@@ -192,7 +214,6 @@ class Resize2dStep final : public Step {
   const View* out_view_ = nullptr;
   Image in_, out_;
   bool has_planes_ = false;  // each channel of the output is a separate plane
-  int64_t pixel_step_ = 0;   // floats between consecutive pixels of a computed row
 };
 
 }  // namespace
