@@ -13,6 +13,7 @@ from rushlight.backends.cpu.lower.comparisons import compare
 from rushlight.backends.cpu.lower.lowering import ChainBuilder, Lowering
 from rushlight.backends.cpu.lower.nodes import dtype_of
 from rushlight.backends.cpu.lower.row import Category, Check, Lower, Row, rows
+from rushlight.backends.cpu.lower.written_functions import written_function
 from rushlight.backends.cpu.lower.written_norms import shifted_norm, weighted_norm, written_norm
 from rushlight.backends.cpu.plan.node import INFINITY
 from rushlight.backends.cpu.plan.sizes import same
@@ -279,17 +280,22 @@ def sub(lowering: Lowering, node: Node) -> None:
 
 
 def mul(lowering: Lowering, node: Node) -> None:
-    """Lowers the elementwise product of two tensors, which may be a norm or its product with a weight."""
+    """Lowers the elementwise product of two tensors.
+
+    It may be a norm, the product of a norm with a weight, or an activation.
+    """
     if written_norm(lowering, node) or weighted_norm(lowering, node):
         return
     _binary(lowering, node, BinaryFunction.MUL)
+    written_function(lowering, node)
 
 
 def div(lowering: Lowering, node: Node) -> None:
-    """Lowers the elementwise quotient of two tensors, which may be a norm."""
+    """Lowers the elementwise quotient of two tensors, which may be a norm or an activation."""
     if written_norm(lowering, node):
         return
     _binary(lowering, node, BinaryFunction.DIV)
+    written_function(lowering, node)
 
 
 def maximum(lowering: Lowering, node: Node) -> None:
