@@ -23,7 +23,10 @@ Program::~Program() = default;
 
 Result<Program> Program::load(DataLoader* loader, Verification) {
   auto native = ::rushlight::LoadedProgram::from_loader(loader->native());
-  if (!native.ok()) return internal::log_error(native.error());
+  if (!native.ok()) {
+    const Error error = internal::log_error(native.error());
+    return error == Error::NotSupported ? Error::InvalidProgram : error;  // another version of the format
+  }
   return Program(std::move(*native));
 }
 
@@ -37,13 +40,13 @@ Result<const char*> Program::get_method_name(size_t method_index) const {
 
 Result<MethodMeta> Program::method_meta(const char* method_name) const {
   auto meta = native_->program().method_meta(method_name);
-  if (!meta.ok()) return internal::log_error(meta.error());
+  if (!meta.ok()) return internal::log_argument_error(meta.error());
   return MethodMeta(*meta);
 }
 
 Result<const char*> Program::get_output_flattening_encoding(const char* method_name) const {
   auto meta = native_->program().method_meta(method_name);
-  if (!meta.ok()) return internal::log_error(meta.error());
+  if (!meta.ok()) return internal::log_argument_error(meta.error());
   const std::string_view text = meta->encoded_output_spec();
   return text.empty() ? "" : text.data();
 }
@@ -119,7 +122,7 @@ Result<Method> Program::load_method(const char* method_name, MemoryManager* memo
   ET_CHECK_OR_RETURN_ERROR(memory_manager != nullptr, InvalidArgument, "a method needs a MemoryManager");
   auto services = std::make_unique<Method::Services>();
   auto plan = native_->program().plan(method_name);
-  if (!plan.ok()) return internal::log_error(plan.error());
+  if (!plan.ok()) return internal::log_argument_error(plan.error());
   const Error found = services->kernels.find(*plan, kernel_registry);
   if (found != Error::Ok) return internal::log_error(found);
   ::rushlight::Environment environment;
@@ -148,7 +151,7 @@ Method::~Method() = default;
 ::rushlight::Method& Method::inner() const { return services_->method->method(); }
 
 Error Method::set_input(const EValue& input_evalue, size_t input_idx) {
-  return internal::log_error(services_->method->set_input(input_idx, input_evalue));
+  return internal::log_argument_error(services_->method->set_input(input_idx, input_evalue));
 }
 
 Error Method::set_inputs(const aten::ArrayRef<EValue>& input_evalues) {
@@ -157,11 +160,11 @@ Error Method::set_inputs(const aten::ArrayRef<EValue>& input_evalues) {
                            ::rushlight::plural(inputs_size()), input_evalues.size(),
                            input_evalues.size() == 1 ? "is" : "are");
   const auto* const values = static_cast<const ::rushlight::EValue*>(input_evalues.data());
-  return internal::log_error(services_->method->set_inputs({values, input_evalues.size()}));
+  return internal::log_argument_error(services_->method->set_inputs({values, input_evalues.size()}));
 }
 
 Error Method::set_output_data_ptr(void* buffer, size_t size, size_t output_idx) {
-  return internal::log_error(inner().set_output_data_ptr(output_idx, buffer, size));
+  return internal::log_argument_error(inner().set_output_data_ptr(output_idx, buffer, size));
 }
 
 Error Method::get_outputs(EValue* output_evalues, size_t length) {

@@ -1,8 +1,11 @@
+#include <cstdint>
+#include <cstdlib>
 #include <utility>
 
 #include "executorch/extension/data_loader/file_data_loader.h"
 #include "executorch/extension/data_loader/mmap_data_loader.h"
 #include "executorch/extension/flat_tensor/flat_tensor_data_map.h"
+#include "executorch/extension/memory_allocator/memory_allocator_utils.h"
 #include "executorch/extension/named_data_map/merged_data_map.h"
 
 namespace executorch {
@@ -21,18 +24,25 @@ namespace {
 }  // namespace
 
 Result<FileDataLoader> FileDataLoader::from(const char* file_name, size_t alignment) {
-  constexpr size_t kMaxAlignment = 64;
   ET_CHECK_OR_RETURN_ERROR(alignment != 0 && (alignment & (alignment - 1)) == 0, InvalidArgument,
                            "the alignment %zu is not a power of 2", alignment);
-  ET_CHECK_OR_RETURN_ERROR(alignment <= kMaxAlignment, NotSupported,
-                           "the alignment %zu is not supported; the maximum is %zu", alignment, kMaxAlignment);
   auto native = ::rushlight::FileDataLoader::open(file_name);
   if (!native.ok()) return runtime::internal::log_error(native.error());
-  return FileDataLoader(std::move(*native));
+  return FileDataLoader(std::move(*native), alignment);
 }
 
 Result<FreeableBuffer> FileDataLoader::load(size_t offset, size_t size, const SegmentInfo& segment_info) const {
-  return native_->load(offset, size, kind_of(segment_info));
+  RL_ASSIGN(const size_t total_size, native_->size());
+  if (offset > total_size || size > total_size - offset) return Error::InvalidArgument;
+  constexpr size_t kNativeAlignment = 64;
+  if (alignment_ <= kNativeAlignment) return native_->load(offset, size, kind_of(segment_info));
+  RL_ASSIGN(const size_t total, utils::get_aligned_size(size, alignment_));
+  void* memory = std::malloc(total);
+  if (!memory) return Error::MemoryAllocationFailed;
+  void* first = static_cast<uint8_t*>(memory) + (-reinterpret_cast<uintptr_t>(memory) & (alignment_ - 1));
+  FreeableBuffer buffer(first, size, [](void* context, void*, size_t) { std::free(context); }, memory);
+  RL_TRY(native_->load_into(offset, size, kind_of(segment_info), first));
+  return buffer;
 }
 
 Error FileDataLoader::load_into(size_t offset, size_t size, const SegmentInfo& segment_info, void* buffer) const {

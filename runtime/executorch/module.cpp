@@ -238,7 +238,7 @@ Result<Method*> Module::method(const std::string& method_name) {
 Result<std::vector<EValue>> Module::execute(const std::string& method_name, const std::vector<EValue>& input_values) {
   RL_ASSIGN(Method * loaded, method(method_name));
   const ::rushlight::EValue* const values = input_values.data();
-  RL_TRY(runtime::internal::log_error(loaded->native().set_inputs({values, input_values.size()})));
+  RL_TRY(runtime::internal::log_argument_error(loaded->native().set_inputs({values, input_values.size()})));
   RL_TRY(loaded->execute());
   return get_outputs(method_name);
 }

@@ -163,6 +163,11 @@ Error log_error(Error error) {
   return error;
 }
 
+Error log_argument_error(Error error) {
+  log_error(error);
+  return error == Error::NotFound || error == Error::InvalidType ? Error::InvalidArgument : error;
+}
+
 }  // namespace internal
 }  // namespace runtime
 }  // namespace executorch

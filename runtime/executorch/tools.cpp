@@ -326,10 +326,5 @@ ETDumpResult ETDumpGen::get_etdump_data() {
   return {copy, data.size()};
 }
 
-Result<bool> ETDumpGen::set_debug_buffer(runtime::Span<uint8_t> buffer) {
-  native_.set_debug_buffer(buffer);
-  return true;
-}
-
 }  // namespace etdump
 }  // namespace executorch

@@ -87,7 +87,14 @@ constexpr size_t kProfileEvent = 0, kAllocationEvent = 1, kDebugEvent = 2;
 
 size_t align_up(size_t value, size_t alignment) { return (value + alignment - 1) / alignment * alignment; }
 
-// Copies the elements in row-major order.
+uint32_t hash_of(std::string_view text) {
+  uint32_t hash = 2166136261u;
+  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619u;
+  return hash;
+}
+
+}  // namespace
+
 void copy_row_major(const Tensor& tensor, uint8_t* out) {
   const uint8_t* data = static_cast<const uint8_t*>(tensor.const_data_ptr());
   const int64_t count = tensor.numel();
@@ -110,14 +117,6 @@ void copy_row_major(const Tensor& tensor, uint8_t* out) {
     std::memcpy(out, data + static_cast<size_t>(place) * width, width);
   }
 }
-
-uint32_t hash_of(std::string_view text) {
-  uint32_t hash = 2166136261u;
-  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619u;
-  return hash;
-}
-
-}  // namespace
 
 ETDumpGen::ETDumpGen(Span<uint8_t> buffer) {
   const uintptr_t first = reinterpret_cast<uintptr_t>(buffer.data());
@@ -440,9 +439,9 @@ ETDumpGen::Place ETDumpGen::add_number(int64_t bits) {
 
 ETDumpGen::Place ETDumpGen::add_tensor(const Tensor& given) {
   const size_t rank = static_cast<size_t>(given.dim());
-  const size_t offset = align_up(debug_used_, kDebugAlignment);
+  size_t offset = align_up(debug_used_, kDebugAlignment);
   const size_t nbytes = given.nbytes();
-  if (offset > debug_.size() || nbytes > debug_.size() - offset) return 0;
+  if (!sink_ && (offset > debug_.size() || nbytes > debug_.size() - offset)) return 0;
   const Place strides = reserve(4 + 8 * rank, 8, 4);
   const Place sizes = strides != 0 ? reserve(4 + 8 * rank, 8, 4) : 0;
   const Place table = sizes != 0 ? add_table(fixed_.tensor_vtable, tensor::kSize, 8) : 0;
@@ -456,10 +455,16 @@ ETDumpGen::Place ETDumpGen::add_tensor(const Tensor& given) {
   }
   point(table, tensor::kSizes, sizes);
   point(table, tensor::kStrides, strides);
-  put(table, tensor::kOffset, static_cast<int64_t>(offset));
   put(table, tensor::kType, static_cast<int8_t>(given.scalar_type()));
-  copy_row_major(given, debug_.data() + offset);
-  debug_used_ = offset + nbytes;
+  if (sink_) {
+    const Result<size_t> written = sink_->write(given);
+    if (!written.ok()) return 0;
+    offset = *written;
+  } else {
+    copy_row_major(given, debug_.data() + offset);
+    debug_used_ = offset + nbytes;
+  }
+  put(table, tensor::kOffset, static_cast<int64_t>(offset));
   return table;
 }
 

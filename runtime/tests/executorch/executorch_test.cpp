@@ -1,17 +1,24 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "executorch/devtools/etdump/data_sinks/file_data_sink.h"
+#include "executorch/devtools/etdump/etdump_flatcc.h"
+#include "executorch/extension/data_loader/file_data_loader.h"
 #include "executorch/extension/evalue_util/print_evalue.h"
 #include "executorch/extension/kernel_util/make_boxed_from_unboxed_functor.h"
 #include "executorch/extension/memory_allocator/malloc_memory_allocator.h"
+#include "executorch/extension/memory_allocator/memory_allocator_utils.h"
 #include "executorch/extension/module/module.h"
 #include "executorch/extension/tensor/tensor.h"
 #include "executorch/extension/threadpool/threadpool.h"
@@ -19,6 +26,8 @@
 #include "executorch/runtime/core/event_tracer_hooks_delegate.h"
 #include "executorch/runtime/core/exec_aten/testing_util/tensor_factory.h"
 #include "executorch/runtime/core/exec_aten/testing_util/tensor_util.h"
+#include "executorch/runtime/core/portable_type/c10/c10/util/BFloat16.h"
+#include "executorch/runtime/core/portable_type/c10/c10/util/Half.h"
 #include "executorch/runtime/kernel/kernel_includes.h"
 #include "executorch/runtime/kernel/thread_parallel_interface.h"
 #include "executorch/runtime/platform/platform.h"
@@ -159,6 +168,40 @@ TEST(ExecuTorchMemory, HasTwoKindsOfAllocators) {
   EXPECT_NE(planned.get_offset_address(1, 0, 1).error(), Error::Ok);
 }
 
+TEST(ExecuTorchMemory, ComputesSizesWithAlignment) {
+  using extension::utils::get_aligned_size;
+  EXPECT_EQ(*get_aligned_size(10, alignof(std::max_align_t)), 10u);
+  EXPECT_EQ(*get_aligned_size(10, 64), 73u);
+  EXPECT_EQ(*get_aligned_size(SIZE_MAX - 64, 64), SIZE_MAX - 1);
+  EXPECT_EQ(get_aligned_size(SIZE_MAX - 63, 64).error(), Error::InvalidArgument);
+}
+
+TEST(ExecuTorchMemory, HasNumbersOfC10) {
+  EXPECT_EQ(static_cast<float>(c10::Half(1.5f)), 1.5f);
+  EXPECT_EQ(static_cast<float>(c10::BFloat16(1.5f)), 1.5f);
+}
+
+TEST(ExecuTorchLoaders, AlignWhatTheyLoad) {
+  using extension::FileDataLoader;
+  const std::string path = ::testing::TempDir() + "executorch_loader.bin";
+  std::ofstream(path, std::ios::binary) << "0123456789";
+  const runtime::DataLoader::SegmentInfo info(runtime::DataLoader::SegmentInfo::Type::Program);
+  for (const size_t alignment : {size_t{1}, size_t{64}, size_t{256}, size_t{4096}}) {
+    const Result<FileDataLoader> loader = FileDataLoader::from(path.c_str(), alignment);
+    ASSERT_TRUE(loader.ok());
+    const Result<runtime::FreeableBuffer> data = loader->load(2, 5, info);
+    ASSERT_TRUE(data.ok());
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(data->data()) % alignment, 0u);
+    EXPECT_EQ(std::string(static_cast<const char*>(data->data()), data->size()), "23456");
+    EXPECT_EQ(loader->load(2, 9, info).error(), Error::InvalidArgument);
+    EXPECT_EQ(loader->load(11, 0, info).error(), Error::InvalidArgument);
+    EXPECT_TRUE(loader->load(10, 0, info).ok());
+  }
+  EXPECT_EQ(FileDataLoader::from(path.c_str(), 96).error(), Error::InvalidArgument);
+  EXPECT_EQ(FileDataLoader::from(path.c_str(), 0).error(), Error::InvalidArgument);
+  std::remove(path.c_str());
+}
+
 TEST(ExecuTorchModule, RunsWithALoaderOfTheApplication) {
   int loads = 0;
   Module module(loader_of(adding("aten::add", "out"), &loads), std::make_unique<extension::MallocMemoryAllocator>());
@@ -172,7 +215,10 @@ TEST(ExecuTorchModule, RunsWithALoaderOfTheApplication) {
   EXPECT_EQ(floats(*module.get("forward")), (std::vector<float>{6, 7}));
   EXPECT_EQ(*module.method_names(), std::unordered_set<std::string>{"forward"});
   EXPECT_EQ(module.method_meta("forward")->input_tensor_meta(0)->nbytes(), 8u);
-  EXPECT_EQ(module.method_meta("backward").error(), Error::NotFound);
+  EXPECT_EQ(module.method_meta("backward").error(), Error::InvalidArgument);
+  EXPECT_EQ(module.load_method("backward"), Error::InvalidArgument);
+  EXPECT_EQ(module.set_input(EValue(int64_t{1}), 0), Error::InvalidArgument) << "not a tensor";
+  EXPECT_EQ(module.forward({x, EValue(1.0)}).error(), Error::InvalidArgument);
   EXPECT_EQ(module.forward(x).ok(), true) << "the second input stays";
   EXPECT_EQ(module.set_inputs({x}), Error::InvalidArgument) << "set_inputs() takes all inputs";
   EXPECT_TRUE(module.unload_forward());
@@ -423,6 +469,87 @@ TEST(ExecuTorchTracer, ReceivesEvents) {
   EXPECT_EQ(names.count("value Tensor"), 1u);
   EXPECT_TRUE(names.count("block Execute") == 1 || names.size() > 3) << names.size();
   EXPECT_EQ(events->open, 0);
+}
+
+// Stores the bytes of each tensor, and counts them.
+class CountingSink final : public etdump::DataSinkBase {
+ public:
+  std::vector<std::vector<uint8_t>> written;
+  Result<size_t> write(const void* data, size_t size) override {
+    if (size > 8) return Error::OutOfResources;
+    const auto* first = static_cast<const uint8_t*>(data);
+    written.emplace_back(first, first + size);
+    return size_t{1000} * written.size();
+  }
+  size_t get_used_bytes() const override { return written.size(); }
+};
+
+TEST(ExecuTorchTracer, StoresTensorsInADataSink) {
+  if (!::rushlight::kHasTracing) GTEST_SKIP() << "a build without event tracing";
+  etdump::ETDumpGen tracer;
+  EXPECT_EQ(tracer.get_data_sink(), nullptr);
+  tracer.set_event_tracer_debug_level(runtime::EventTracerDebugLogLevel::kIntermediateOutputs);
+  CountingSink sink;
+  tracer.set_data_sink(&sink);
+  EXPECT_EQ(tracer.get_data_sink(), &sink);
+  int loads = 0;
+  Module module(loader_of(adding("aten::add", "out"), &loads));
+  ASSERT_EQ(module.load_method("forward", nullptr, &tracer), Error::Ok);
+  const auto x = extension::make_tensor_ptr({3.0f, 4.0f});
+  ASSERT_TRUE(module.forward({x, x}).ok());
+  ASSERT_EQ(sink.written.size(), 2u) << "the result of the operator and the output of the method";
+  float sums[2];
+  std::memcpy(sums, sink.written[0].data(), sizeof(sums));
+  EXPECT_EQ(sums[1], 8.0f);
+  const auto matrix = extension::make_tensor_ptr({2, 3}, std::vector<float>(6));
+  EXPECT_TRUE(tracer.log_evalue(EValue(matrix), runtime::LoggedEValueType::kIntermediateOutput).ok());
+  const etdump::ETDumpResult dump = tracer.get_etdump_data();
+  ASSERT_NE(dump.buf, nullptr);
+  const std::string_view bytes(static_cast<const char*>(dump.buf), dump.size);
+  const int64_t offset = 1000;
+  EXPECT_NE(bytes.find(std::string_view(reinterpret_cast<const char*>(&offset), sizeof(offset))), bytes.npos);
+  std::free(dump.buf);
+  alignas(64) uint8_t buffer[64];
+  ASSERT_TRUE(tracer.set_debug_buffer({buffer, sizeof(buffer)}).ok());
+  const std::vector<uint8_t> order = {1, 0};
+  const auto columns = extension::make_tensor_ptr({2, 2}, {1.0f, 2.0f, 3.0f, 4.0f}, order);
+  EXPECT_TRUE(tracer.log_evalue(EValue(columns), runtime::LoggedEValueType::kIntermediateOutput).ok());
+  EXPECT_EQ(tracer.get_data_sink()->get_used_bytes(), 16u);
+  const float rows[] = {1, 3, 2, 4};
+  EXPECT_EQ(std::memcmp(buffer, rows, sizeof(rows)), 0) << "the elements are in row-major order";
+}
+
+TEST(ExecuTorchTracer, HasDataSinksOfBuffersAndFiles) {
+  alignas(64) uint8_t pool[204];
+  std::memset(pool, 0xee, sizeof(pool));
+  auto buffer = etdump::BufferDataSink::create(pool + 4, 200, 16);
+  ASSERT_TRUE(buffer.ok());
+  EXPECT_EQ(*buffer->get_storage_size(), 200u);
+  uint8_t data[200] = {7, 7};
+  EXPECT_EQ(*buffer->write(data, 10), 12u);
+  EXPECT_EQ(buffer->get_used_bytes(), 22u);
+  EXPECT_EQ(*buffer->write(data, 0), 22u);
+  EXPECT_EQ(*buffer->write(data, 10), 28u);
+  EXPECT_EQ(buffer->write(data, 190).error(), Error::OutOfResources);
+  EXPECT_EQ(*buffer->write(data, 156), 44u) << "the rest";
+  EXPECT_EQ(buffer->write(data, 1).error(), Error::OutOfResources);
+  EXPECT_EQ(pool[4], 0) << "padding";
+  EXPECT_EQ(pool[16], 7);
+  EXPECT_EQ(etdump::BufferDataSink::create({pool, size_t{8}}, 24).error(), Error::InvalidArgument);
+  const std::string path = ::testing::TempDir() + "executorch_sink.bin";
+  EXPECT_EQ(etdump::FileDataSink::create((path + "/absent").c_str()).error(), Error::AccessFailed);
+  auto file = etdump::FileDataSink::create(path.c_str());
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(*file->write("hello", 5), 0u);
+  etdump::FileDataSink moved = std::move(*file);
+  EXPECT_EQ(*moved.write("abc", 3), 5u);
+  EXPECT_EQ(moved.get_used_bytes(), 8u);
+  EXPECT_EQ(file->write("x", 1).error(), Error::AccessFailed) << "the file was moved";
+  moved.close();
+  EXPECT_EQ(moved.write("x", 1).error(), Error::AccessFailed);
+  std::ifstream read(path, std::ios::binary);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(read), {}), "helloabc");
+  std::remove(path.c_str());
 }
 
 // ---- Platform and threads ----

@@ -5,9 +5,21 @@
 #include <string_view>
 
 #include "rushlight/core/event_tracer.h"
+#include "rushlight/core/result.h"
 #include "rushlight/core/span.h"
 
 namespace rushlight {
+
+// Copies the elements of a tensor to `out` in row-major order.
+void copy_row_major(const Tensor& tensor, uint8_t* out);
+
+// Stores the elements of recorded tensors.
+class TensorSink {
+ public:
+  virtual ~TensorSink() = default;
+  // Stores the elements in row-major order. Returns the offset of the first one in bytes, which the dump contains.
+  virtual Result<size_t> write(const Tensor& tensor) = 0;
+};
 
 // Records events in a buffer of the caller, and returns them as an ETDump, the file format of ExecuTorch's Inspector.
 // It allocates no memory. An event that does not fit into the buffer is dropped and counted. One thread uses a tracer
@@ -22,6 +34,9 @@ class ETDumpGen final : public EventTracer {
   // Sets the memory for the elements of recorded tensors, which outlives the tracer. Tensors that do not fit are
   // dropped and counted. set_event_tracer_debug_level() selects the values that are recorded.
   void set_debug_buffer(Span<uint8_t> buffer);
+  // Stores the elements of recorded tensors in `sink`, which outlives the tracer, instead of the debug buffer. A tensor
+  // is dropped and counted if the sink returns an error. Null selects the debug buffer again.
+  void set_tensor_sink(TensorSink* sink) { sink_ = sink; }
   // Records allocations from now on. By default no allocation is recorded, because ExecuTorch's Inspector cannot read
   // dumps that contain allocations.
   void set_allocation_tracking(bool is_on) { tracks_allocations_ = is_on; }
@@ -101,6 +116,7 @@ class ETDumpGen final : public EventTracer {
   uint64_t dropped_ = 0;
   Span<uint8_t> debug_;
   size_t debug_used_ = 0;
+  TensorSink* sink_ = nullptr;
   bool tracks_allocations_ = false;
   Place allocators_[kMaxAllocators] = {};  // their tables
   Place allocator_names_[kMaxAllocators] = {};

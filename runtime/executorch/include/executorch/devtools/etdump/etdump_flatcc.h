@@ -3,7 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
+#include <vector>
 
+#include "executorch/devtools/etdump/data_sinks/buffer_data_sink.h"
 #include "executorch/runtime/core/event_tracer.h"
 #include "executorch/runtime/core/span.h"
 #include "rushlight/trace/etdump.h"
@@ -36,7 +39,19 @@ class ETDumpGen : public runtime::EventTracer {
   bool is_static_etdump() { return own_ == nullptr; }
   void reset() { native_.reset(); }
   // Sets the memory for the elements of recorded tensors.
-  Result<bool> set_debug_buffer(runtime::Span<uint8_t> buffer);
+  Result<bool> set_debug_buffer(runtime::Span<uint8_t> buffer) {
+    debug_buffer_ = std::make_unique<BufferDataSink>(std::move(*BufferDataSink::create(buffer)));
+    set_data_sink(debug_buffer_.get());
+    return true;
+  }
+  // Sets the storage for the elements of recorded tensors, which outlives the tracer.
+  void set_data_sink(DataSinkBase* data_sink) {
+    data_sink_ = data_sink;
+    elements_ = data_sink ? std::make_unique<Elements>(*data_sink) : nullptr;
+    native_.set_tensor_sink(elements_.get());
+  }
+  // Returns the storage that was set, also by set_debug_buffer(); null if there is none.
+  DataSinkBase* get_data_sink() { return data_sink_; }
 
   void create_event_block(const char* name) override { adapter_.create_event_block(name); }
   runtime::EventTracerEntry start_profiling(const char* name, runtime::ChainID chain_id,
@@ -85,9 +100,25 @@ class ETDumpGen : public runtime::EventTracer {
   ::rushlight::EventTracer* native() override { return &native_; }
 
  private:
+  // Writes the elements of tensors to a sink.
+  class Elements final : public ::rushlight::TensorSink {
+   public:
+    explicit Elements(DataSinkBase& sink) : sink_(sink) {}
+    Result<size_t> write(const aten::Tensor& tensor) override {
+      std::vector<uint8_t> bytes(tensor.nbytes());
+      ::rushlight::copy_row_major(tensor, bytes.data());
+      return sink_.write(bytes.data(), bytes.size());
+    }
+
+   private:
+    DataSinkBase& sink_;
+  };
   std::unique_ptr<uint8_t[]> own_;  // null if the caller gave a buffer
   ::rushlight::ETDumpGen native_;
   runtime::internal::NativeTracer adapter_;
+  std::unique_ptr<DataSinkBase> debug_buffer_;
+  DataSinkBase* data_sink_ = nullptr;
+  std::unique_ptr<::rushlight::TensorSink> elements_;
 };
 
 }  // namespace etdump

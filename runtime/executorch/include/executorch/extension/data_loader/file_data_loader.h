@@ -12,8 +12,8 @@ namespace extension {
 // Reads parts of a file into allocated memory.
 class FileDataLoader final : public runtime::DataLoader {
  public:
-  // Opens a file. Loaded memory is aligned to 64 bytes; returns NotSupported for a larger `alignment`, and AccessFailed
-  // if the file cannot be opened.
+  // Opens a file. Loaded memory is aligned to 64 bytes, or to `alignment` if it is larger. Returns AccessFailed if the
+  // file cannot be opened.
   static runtime::Result<FileDataLoader> from(const char* file_name, size_t alignment = alignof(std::max_align_t));
   ET_DEPRECATED static runtime::Result<FileDataLoader> From(const char* file_name,
                                                             size_t alignment = alignof(std::max_align_t)) {
@@ -28,8 +28,10 @@ class FileDataLoader final : public runtime::DataLoader {
   ET_NODISCARD runtime::Result<size_t> size() const override { return native_->size(); }
 
  private:
-  explicit FileDataLoader(std::unique_ptr<::rushlight::FileDataLoader> native) : native_(std::move(native)) {}
+  FileDataLoader(std::unique_ptr<::rushlight::FileDataLoader> native, size_t alignment)
+      : native_(std::move(native)), alignment_(alignment) {}
   std::unique_ptr<::rushlight::FileDataLoader> native_;
+  size_t alignment_;
 };
 
 }  // namespace extension

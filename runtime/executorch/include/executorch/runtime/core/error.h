@@ -17,6 +17,9 @@ namespace internal {
 
 // Logs the runtime's message for an error, and returns the error.
 Error log_error(Error error);
+// Does the same for an error of an argument. Returns InvalidArgument, as ExecuTorch does, for a name that does not
+// exist and for a value of another type.
+Error log_argument_error(Error error);
 // Logs an error message, if there is one.
 inline void log_if_any(const char*, const char*, size_t) {}
 ET_PRINTFLIKE(4, 5)
