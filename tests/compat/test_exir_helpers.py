@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +27,7 @@ from rushlight.compat.serialize_helpers import (
 from rushlight.compiler.edge import to_edge
 from rushlight.delegate.named_data import DataEntry
 from rushlight.format.flat_tensor import TensorLayout
-from rushlight.format.program import ScalarType
+from rushlight.format.program import Frame, FrameList, ScalarType
 from rushlight.format.pte import read_pte
 from rushlight.ir.edge_ops import ops
 from rushlight.ir.errors import ExportError, ExportErrorType, InternalError, internal_assert
@@ -210,3 +212,29 @@ def test_errors_take_keywords() -> None:
         internal_assert(pred=False, assert_msg="text")
     error = ExportError(error_code=ExportErrorType.NOT_SUPPORTED, message="text")
     assert "NOT_SUPPORTED" in str(error) and str(InternalError(message="text")) == "text"
+
+
+def test_the_root_logger_is_restored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    root = logging.root
+    before = (root.level, list(root.handlers), [handler.formatter for handler in root.handlers])
+    file = tmp_path / "log.txt"
+    with pytest.raises(ZeroDivisionError), helpers.override_logger(filename=str(file), fmtstr="<%(message)s>"):
+        logging.getLogger("some.module").debug("one")
+        assert "<one>" in caplog.text
+        raise ZeroDivisionError
+    assert (root.level, root.handlers, [handler.formatter for handler in root.handlers]) == before
+    logging.debug("two")
+    assert file.read_text() == "one\n"
+    with helpers.override_logger(logging.ERROR, ""):
+        assert root.level == logging.ERROR and [handler.formatter for handler in root.handlers] == before[2]
+    with pytest.raises(FileNotFoundError), helpers.override_logger(filename=str(tmp_path / "no" / "log.txt")):
+        raise AssertionError
+    assert root.level == before[0]
+
+
+def test_stack_traces_are_printed() -> None:
+    frames = FrameList([Frame("model.py", 3, "forward", "x + 1"), Frame("a.py", 4, "f", "y")])
+    assert helpers.pretty_print_stacktraces(frames) == (
+        'Traceback (most recent call last): \n    File "model.py", line 3, in forward\nx + 1 \n'
+        '    File "a.py", line 4, in f\ny \n\n'
+    )

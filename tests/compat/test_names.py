@@ -305,3 +305,20 @@ def test_a_patched_name_is_patched_where_it_is_defined(tmp_path: Path) -> None:
     """
     result = run(INSTALL + textwrap.dedent(code), tmp_path)
     assert result.returncode == 0, result.stderr
+
+
+def test_names_of_the_stages_of_exir(tmp_path: Path) -> None:
+    code = """
+        import executorch.exir as exir
+        from executorch.exir import CallSpec, capture, edge_to_executorch_passes
+        from executorch.exir.backend.backend_api import disable_validation, validation_disabled
+        from executorch.exir.capture._capture import CallSpec as same, CompileSpec
+        from executorch.exir.common import override_logger
+        from executorch.exir.print_program import pretty_print_stacktraces
+        from executorch.exir.program import edge_to_executorch_passes as passes
+        from executorch.exir.program._program import pre_memory_planning_passes
+        assert CallSpec is same and CallSpec(1, 2).out_spec == 2 and passes is edge_to_executorch_passes
+        assert CompileSpec("forward", None, (), None).method_name == "forward"
+    """
+    result = run(INSTALL + textwrap.dedent(code), tmp_path)
+    assert result.returncode == 0, result.stderr

@@ -9,7 +9,7 @@ from torch.utils._pytree import tree_leaves
 
 from rushlight.compiler import EdgeProgramManager, to_edge
 from rushlight.delegate.partitioner import Partitioner, PartitionResult
-from rushlight.delegate.validation import validation_disabled
+from rushlight.delegate.validation import disable_validation, validation_disabled
 from rushlight.export.stage import PipelineArtifact
 from rushlight.export.stages import ToBackendStage
 from rushlight.ir.edge_ops import ops
@@ -59,6 +59,19 @@ def test_a_partitioner_may_say_that_it_changes_graphs() -> None:
 
 def test_without_validation() -> None:
     with validation_disabled():
+        assert torch.equal(result(edge().to_backend(SineForCosine())), torch.sin(X))
+    with pytest.raises(AssertionError):
+        edge().to_backend(SineForCosine())
+
+
+def test_validation_ends_until_the_context_ends() -> None:
+    with validation_disabled():
+        with validation_disabled():
+            pass
+        assert torch.equal(result(edge().to_backend(SineForCosine())), torch.sin(X))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Partitioner, "changes_graph", False)
+        disable_validation()
         assert torch.equal(result(edge().to_backend(SineForCosine())), torch.sin(X))
     with pytest.raises(AssertionError):
         edge().to_backend(SineForCosine())

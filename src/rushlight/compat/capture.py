@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.export import ExportedProgram, export
@@ -20,6 +20,22 @@ from rushlight.compiler import (
     to_edge,
 )
 from rushlight.ir.program import DynamicShapes
+
+
+class CallSpec(NamedTuple):
+    """The pytree specs of the arguments and of the results of a function."""
+
+    in_spec: Any
+    out_spec: Any
+
+
+class CompileSpec(NamedTuple):
+    """A method to export."""
+
+    method_name: str
+    callable: Any
+    args: Any
+    dynamic_shapes: Any
 
 
 class _Function(torch.nn.Module):

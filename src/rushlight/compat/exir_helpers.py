@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import logging
 import math
 import re
 import sys
@@ -21,7 +22,7 @@ from torch.fx import GraphModule, Node
 from typing_extensions import deprecated as deprecated
 
 from rushlight.emit.tensors import SCALAR_TYPES, make_tensor
-from rushlight.format.program import AllocationDetails, ScalarType, Tensor
+from rushlight.format.program import AllocationDetails, FrameList, ScalarType, Tensor
 from rushlight.ir import meta
 from rushlight.ir.constants import NewConstants
 from rushlight.ir.dim_order_ops import dim_order_of
@@ -136,6 +137,41 @@ def setting_python_recursive_limit(limit: int = 10000) -> Iterator[None]:
         yield
     finally:
         sys.setrecursionlimit(before)
+
+
+@contextlib.contextmanager
+def override_logger(
+    newLevel: int = logging.DEBUG, fmtstr: str = "%(message)s", filename: str | None = None
+) -> Iterator[None]:
+    """Changes the root logger within the context.
+
+    Args:
+        newLevel: the least level of messages.
+        fmtstr: the format of the handlers that exist; "" keeps their formats.
+        filename: a file to which messages are also written; its contents are replaced.
+    """
+    root, added = logging.root, logging.FileHandler(filename, mode="w") if filename else None
+    level, before = root.level, [(handler, handler.formatter) for handler in root.handlers]
+    root.setLevel(newLevel)
+    for handler, _ in before if fmtstr else ():
+        handler.setFormatter(logging.Formatter(fmtstr))
+    if added is not None:
+        root.addHandler(added)
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        for handler, formatter in before:
+            handler.setFormatter(formatter)
+        if added is not None:
+            root.removeHandler(added)
+            added.close()
+
+
+def pretty_print_stacktraces(obj: FrameList) -> str:
+    """Returns the call stack of an instruction as text, with two lines for each frame."""
+    frames = (f'    File "{f.filename}", line {f.lineno}, in {f.name}\n{f.context} \n' for f in obj.items)
+    return "".join(("Traceback (most recent call last): \n", *frames, "\n"))
 
 
 def lift_constant_tensor_pass(ep: ExportedProgram) -> ExportedProgram:

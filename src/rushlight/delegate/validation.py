@@ -8,6 +8,11 @@ from contextlib import contextmanager
 from rushlight.delegate.partitioner import Partitioner
 
 
+def disable_validation() -> None:
+    """Lets every partitioner change graphs from now on."""
+    Partitioner.changes_graph = True
+
+
 @contextmanager
 def validation_disabled() -> Iterator[None]:
     """Lets every partitioner change graphs within the context.
@@ -15,7 +20,7 @@ def validation_disabled() -> Iterator[None]:
     A partitioner can allow this for itself with `changes_graph = True`.
     """
     before = Partitioner.changes_graph
-    Partitioner.changes_graph = True
+    disable_validation()
     try:
         yield
     finally:

@@ -40,9 +40,7 @@ _TORCH_SERDE = {
     )
 }
 
-_CAPTURE = {
-    "capture": "rushlight.compat.capture:capture",
-}
+_CAPTURE = {name: f"rushlight.compat.capture:{name}" for name in ("CallSpec", "capture")}
 
 _FORMER = {
     "ExirExportedProgram": "rushlight.compat.capture:EdgeProgram",
@@ -60,6 +58,7 @@ MODULES: dict[str, Names] = {
             "Value": "typing:Any",
             **_CAPTURE,
             "ExirDynamoConfig": f"{_HELPERS}:ExirDynamoConfig",
+            "edge_to_executorch_passes": f"{GRAPH_PASSES}:edge_to_executorch_passes",
             **_FORMER,
             "load": f"{_SAVED}:load",
             "save": f"{_SAVED}:save",
@@ -213,7 +212,9 @@ MODULES: dict[str, Names] = {
         },
     ),
     "executorch.exir.pass_manager": Names(("rushlight.passes.pass_manager",)),
-    "executorch.exir.print_program": Names(("rushlight.ir.text",)),
+    "executorch.exir.print_program": Names(
+        ("rushlight.ir.text",), {"pretty_print_stacktraces": f"{_HELPERS}:pretty_print_stacktraces"}
+    ),
     "executorch.exir.schema": Names(("rushlight.format.program",)),
     "executorch.exir.tensor": Names(
         ("rushlight.ir.spec", _HELPERS),
