@@ -8,9 +8,17 @@ from __future__ import annotations
 
 import enum
 import json
+import re
 import types
 from dataclasses import fields, is_dataclass
 from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from rushlight.devtools.bundled_program.schema import BundledProgram
+from rushlight.devtools.bundled_program.serialize import (
+    bundled_program_bytes,
+    deserialize_from_flatbuffer_to_bundled_program,
+)
+from rushlight.format.program import ScalarType
 
 
 class DataclassEncoder(json.JSONEncoder):
@@ -64,6 +72,35 @@ def json_to_dataclass(json_dict: Any, cls: Any = None) -> Any:
         values[field.name] = _value(value, hint)
     made: Any = cls
     return made(**values)
+
+
+def serialize_from_bundled_program_to_json(bundled_program: BundledProgram) -> str:
+    """Returns the tables of a bundled program (`BundledProgram.serialize_to_schema`) as JSON."""
+    return json.dumps(bundled_program, cls=DataclassEncoder)
+
+
+def deserialize_from_json_to_bundled_program(program_json: str | bytes) -> BundledProgram:
+    """Reads the tables of a bundled program from JSON. Members of enums are numbers or names.
+
+    Raises:
+        TypeError, ValueError: as `json_to_dataclass` and `json.loads`.
+    """
+    bundle: BundledProgram = json_to_dataclass(json.loads(program_json), BundledProgram)
+    return bundle
+
+
+def convert_to_flatbuffer(program_json: str) -> bytes:
+    """Converts the JSON of a bundled program to the bytes of a `.bpte` file."""
+    return bundled_program_bytes(deserialize_from_json_to_bundled_program(program_json))
+
+
+def convert_from_flatbuffer(program_flatbuffer: bytes) -> bytes:
+    """Converts the bytes of a `.bpte` file to JSON, in which dtypes have names, as ExecuTorch needs them."""
+    text = serialize_from_bundled_program_to_json(
+        deserialize_from_flatbuffer_to_bundled_program(program_flatbuffer)
+    )
+    key = '"scalar_type": '
+    return re.sub(f"{key}([0-9]+)", lambda found: f'{key}"{ScalarType(int(found[1])).name}"', text).encode()
 
 
 def _value(value: Any, hint: Any) -> Any:

@@ -129,7 +129,11 @@ MODULES: dict[str, Names] = {
         ("rushlight.devtools.bundled_program.schema",)
     ),
     "executorch.devtools.bundled_program.serialize": Names(
-        ("rushlight.devtools.bundled_program.serialize", "rushlight.devtools.bundled_program.core")
+        (
+            "rushlight.devtools.bundled_program.serialize",
+            "rushlight.devtools.bundled_program.core",
+            "rushlight.compat.dataclass_json",
+        )
     ),
     "executorch.devtools.bundled_program.version": Names(("rushlight.devtools.bundled_program.version",)),
     "executorch.devtools.etdump": Names(),

@@ -32,7 +32,12 @@ def serialize_from_bundled_program_to_flatbuffer(bundled_program: BundledProgram
     Raises:
         FormatError: the file would be larger than 2 GiB.
     """
-    return bytes(encode(_binding(), bundled_program.serialize_to_schema()))
+    return bundled_program_bytes(bundled_program.serialize_to_schema())
+
+
+def bundled_program_bytes(bundled_program: schema.BundledProgram) -> bytes:
+    """Returns the bytes of a `.bpte` file with these tables."""
+    return bytes(encode(_binding(), bundled_program))
 
 
 def deserialize_from_flatbuffer_to_bundled_program(flatbuffer: object) -> schema.BundledProgram:
