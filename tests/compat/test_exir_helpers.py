@@ -218,7 +218,10 @@ def test_the_root_logger_is_restored(tmp_path: Path, caplog: pytest.LogCaptureFi
     root = logging.root
     before = (root.level, list(root.handlers), [handler.formatter for handler in root.handlers])
     file = tmp_path / "log.txt"
-    with pytest.raises(ZeroDivisionError), helpers.override_logger(filename=str(file), fmtstr="<%(message)s>"):
+    with (
+        pytest.raises(ZeroDivisionError),
+        helpers.override_logger(filename=str(file), fmtstr="<%(message)s>"),
+    ):
         logging.getLogger("some.module").debug("one")
         assert "<one>" in caplog.text
         raise ZeroDivisionError

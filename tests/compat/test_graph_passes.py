@@ -442,5 +442,7 @@ def test_the_list_of_passes_lowers_a_graph_to_out_variants(removes_views: bool) 
     assert (memory_ops.view in targets) is removes_views
     assert (aten.view_copy.out in targets) is not removes_views
     assert all(meta.has_spec(node) for node in module.graph.nodes if node.target is aten.add.out)
-    skipped = edge_to_executorch_passes(ExecutorchBackendConfig(), None, EdgeCompileConfig(_skip_dim_order=True))
+    skipped = edge_to_executorch_passes(
+        ExecutorchBackendConfig(), None, EdgeCompileConfig(_skip_dim_order=True)
+    )
     assert len(skipped) == len(edge_to_executorch_passes(ExecutorchBackendConfig())) - 1

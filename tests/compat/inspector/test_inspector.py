@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
+import pandas
 import pytest
 import torch
 
@@ -148,3 +150,46 @@ def test_measures_of_values() -> None:
         convert_to_float_tensor([a])
     with pytest.raises(ValueError, match="Cannot convert"):
         convert_to_float_tensor(object())
+
+
+COLUMNS = [
+    *("event_block_name", "event_name", "p10 (ms)", "p50 (ms)", "p90 (ms)", "avg (ms)", "min (ms)"),
+    *("max (ms)", "op_types", "is_delegated_op", "delegate_backend_name", "start_time"),
+]
+
+
+def test_tables_have_the_columns_of_executorch(files: Path) -> None:
+    found = inspect(files)
+    found.event_blocks[-1].events[0].name = "OPERATOR_CALL"
+    table = io.StringIO()
+    found.save_data_to_tsv(table)
+    frame = pandas.read_csv(io.StringIO(table.getvalue()), sep="\t", index_col=0)
+    assert list(frame.columns) == COLUMNS and list(frame.index) == list(range(len(frame)))
+    names = list(frame["event_name"])
+    assert "OPERATOR_CALL" not in names and len(names) == len(list(found.events())) - 1
+    printed = io.StringIO()
+    found.print_data_tabular(printed)
+    head, _, *rows = printed.getvalue().splitlines()
+    assert head.split("  ")[-1] == "start_time" and "event_block_name  event_name" in head
+    assert len(rows) == len(frame)
+    printed = io.StringIO()
+    found.print_data_tabular(printed, include_units=False, operator="cumsum")
+    assert "native_call_cumsum.out" in printed.getvalue() and "p50 (" not in printed.getvalue()
+    assert set(COLUMNS) < set(found.to_dataframe().columns)
+
+
+def test_steps_of_delegates_have_names(files: Path) -> None:
+    events = list(inspect(files).events())
+    steps = [event for event in events if event.is_delegated_op]
+    assert [step.name for step in steps][:2] == ["XNNFullyConnected #1", "XNNFullyConnected #2"]
+    assert all(isinstance(step.delegate_debug_identifier, int) for step in steps)
+    load = next(event for event in events if event.name == "Program::load_method")
+    assert not load.op_types and not load.module_hierarchy
+
+
+def test_events_by_operator(files: Path) -> None:
+    found = inspect(files)
+    every, own = found.get_op_list("Execute"), found.get_op_list("Execute", show_delegated_ops=False)
+    assert [event.name for event in own["aten.cumsum.default"]] == ["native_call_cumsum.out"]
+    assert any(event.is_delegated_op for event in every["aten.relu.default"])
+    assert "aten.relu.default" not in own and not found.get_op_list("Other")

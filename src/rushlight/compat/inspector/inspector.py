@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch.fx import GraphModule
@@ -21,14 +23,14 @@ from rushlight.compat.inspector.debug_handles import (
     operators_with_handles,
     propagate_back_debug_handle,
 )
-from rushlight.compat.inspector.events import EventBlock
+from rushlight.compat.inspector.events import RESERVED_FRAMEWORK_EVENT_NAMES, EventBlock
 from rushlight.compat.inspector.graphs import FXOperatorGraph, OperatorGraph, OperatorNode
 from rushlight.compat.inspector.values import calculate_time_scale_factor, gen_etdump_object
 from rushlight.devtools.errors import DevtoolsError
 from rushlight.devtools.etrecord.record import ETRecord, as_handles
 from rushlight.devtools.etrecord.saved import parse_etrecord
 from rushlight.devtools.inspector import inspector as plain
-from rushlight.devtools.inspector.events import MetadataParser, TimeConverter
+from rushlight.devtools.inspector.events import Event, MetadataParser, TimeConverter
 from rushlight.devtools.inspector.inspector import EDGE_DIALECT_GRAPH_KEY
 from rushlight.devtools.inspector.matching import arrange
 from rushlight.devtools.inspector.numerical_comparator import (
@@ -39,6 +41,7 @@ from rushlight.devtools.inspector.numerical_comparator import (
 )
 from rushlight.devtools.inspector.perf import TimeScale
 from rushlight.ir import meta
+from rushlight.ir.text_table import text_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -158,9 +161,63 @@ class Inspector(plain.Inspector):
             delegate_time_scale_converter=delegate_time_scale_converter
             or (lambda identifier, ticks: ticks / scale),
         )
+        for block in self.event_blocks:
+            _name_steps(block.events)
         self.op_graph_dict: Mapping[str, OperatorGraph] | None = None
         self._enable_module_hierarchy = enable_module_hierarchy
         self._consume_etrecord(reference_graph_name)
+
+    _HIDDEN: ClassVar[tuple[str, ...]] = (
+        *("raw", "cv", "delegate_debug_identifier", "stack_traces", "module_hierarchy"),
+        *("modules", "lines", "debug_data"),
+    )
+
+    def _table(self, include_units: bool, include_delegate_debug_data: bool) -> list[list[Any]]:
+        """Returns the titles and the rows of ExecuTorch's table. The first column has the numbers of rows."""
+        head, *rows = super()._table(include_units, include_delegate_debug_data)
+        shown = [row for row in rows if row[head.index("event_name")] != "OPERATOR_CALL"]
+        return [["", *head], *([number, *row] for number, row in enumerate(shown))]
+
+    def print_data_tabular(
+        self,
+        file: IO[str] | None = None,
+        include_units: bool = True,
+        include_delegate_debug_data: bool = False,
+        *,
+        module: str | None = None,
+        operator: str | None = None,
+    ) -> None:
+        """Prints a table with the columns of ExecuTorch, and a row for each event.
+
+        Args:
+            file: the text file to write to; None means standard output.
+            include_units: append the unit of times to the names of columns.
+            include_delegate_debug_data: add a column with the metadata that backends recorded.
+            module, operator: print the events that match, as in `find_events`, in Rushlight's columns.
+        """
+        if module is not None or operator is not None:
+            super().print_data_tabular(
+                file, include_units, include_delegate_debug_data, module=module, operator=operator
+            )
+            return
+        head, *rows = self._table(include_units, include_delegate_debug_data)
+        print(text_table(head, [[*map(_cell, row)] for row in rows]), file=file or sys.stdout)
+
+    def get_op_list(self, event_block: str, show_delegated_ops: bool | None = True) -> dict[str, list[Event]]:
+        """Returns the events of the blocks with a name, by the operators that they compute.
+
+        Args:
+            event_block: the name of the blocks, such as "Execute".
+            show_delegated_ops: include the steps and calls of delegates.
+        """
+        found: dict[str, list[Event]] = {}
+        for event in (
+            event for block in self.event_blocks if block.name == event_block for event in block.events
+        ):
+            if show_delegated_ops or not event.delegate_backend_name:
+                for op in dict.fromkeys(event.op_types):
+                    found.setdefault(op, []).append(event)
+        return found
 
     def _consume_etrecord(self, reference_graph_name: str) -> None:
         """Relates the events to the operators of the ETRecord, if there is one."""
@@ -177,6 +234,9 @@ class Inspector(plain.Inspector):
             raise DevtoolsError(
                 f"the ETRecord has no graph {reference_graph_name!r}; it has {sorted(self.op_graph_dict)}"
             )
+        for event in self.events():
+            if event.name in RESERVED_FRAMEWORK_EVENT_NAMES:  # they belong to no instruction
+                event.op_types, event.operators, event.stack_traces, event.module_hierarchy = [], [], {}, {}
         if reference_graph_name == EDGE_DIALECT_GRAPH_KEY:
             return
         nodes = create_debug_handle_to_op_node_mapping(self.op_graph_dict[reference_graph_name])
@@ -286,8 +346,9 @@ class Inspector(plain.Inspector):
             index = -1 if event.instruction is None else event.instruction
             if index > found.get(handles, (-1,))[0]:
                 found[handles] = (index, event.debug_data, event.num_outputs)
-                # A step of a delegate without a name belongs to the delegate call.
-                names[handles] = ["DELEGATE_CALL" if event.name.isdigit() else event.name]
+                # A step of a delegate with a number belongs to the delegate call.
+                is_number = isinstance(event.delegate_debug_identifier, int)
+                names[handles] = ["DELEGATE_CALL" if is_number else event.name]
         merged = merge_runtime_overlapping_debug_handles(found)
         return {handles: (value, count) for handles, (_, value, count) in merged.items()}, names
 
@@ -328,6 +389,20 @@ class Inspector(plain.Inspector):
             by_name = {op: trace for named in traces.values() for op, trace in named.items()}
             frame["stacktraces"] = frame["aot_ops"].apply(lambda ops: _traces(ops, by_name))
         return frame
+
+
+def _name_steps(events: Sequence[Event]) -> None:
+    """Names the numbered steps of delegates as ExecuTorch names steps of XNNPACK: `XNNAdd #1`."""
+    seen: Counter[tuple[int | None, str]] = Counter()
+    for event in events:
+        if isinstance(event.delegate_debug_identifier, int) and event.step_name:
+            key = (event.instruction, event.step_name)
+            seen[key] += 1
+            event.name = f"{event.step_name} #{seen[key]}"
+
+
+def _cell(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
 
 
 def _with_reference_shapes(mapping: IntermediateOutputMapping) -> IntermediateOutputMapping:

@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 from rushlight.devtools.errors import DevtoolsError
 from rushlight.devtools.etdump.schema_flatcc import ETDumpFlatCC
@@ -81,6 +81,14 @@ class Inspector:
             cycles.
         DevtoolsError: a file is damaged, or ETDump and ETRecord belong to different programs.
     """
+
+    _HIDDEN: ClassVar[tuple[str, ...]] = (
+        "raw",
+        "debug_data",
+        "stack_traces",
+        "module_hierarchy",
+        "start_time",
+    )
 
     def __init__(
         self,
@@ -283,13 +291,7 @@ class Inspector:
             include_units: append the unit of times to the names of columns.
             include_delegate_debug_data: add columns with the metadata that backends recorded.
         """
-        rows = self.rows(include_units)
-        if include_delegate_debug_data:
-            for row, event in zip(rows, self.events(), strict=True):
-                row["delegate_debug_metadata"] = event.delegate_debug_metadatas
-        hidden = ("raw", "debug_data", "stack_traces", "module_hierarchy", "start_time")
-        names = [name for name in rows[0] if name not in hidden] if rows else []
-        lines = [names, *([row[name] for name in names] for row in rows)]
+        lines = self._table(include_units, include_delegate_debug_data)
         text = "".join(
             "\t".join("" if value is None else str(value) for value in line) + "\n" for line in lines
         )
@@ -300,6 +302,15 @@ class Inspector:
                 file.write(text)
             except TypeError:  # a binary file
                 file.write(text.encode())
+
+    def _table(self, include_units: bool, include_delegate_debug_data: bool) -> list[list[Any]]:
+        """Returns the titles and the rows of the table for spreadsheets."""
+        rows = self.rows(include_units)
+        if include_delegate_debug_data:
+            for row, event in zip(rows, self.events(), strict=True):
+                row["delegate_debug_metadata"] = event.delegate_debug_metadatas
+        names = [name for name in rows[0] if name not in self._HIDDEN] if rows else []
+        return [names, *([row[name] for name in names] for row in rows)]
 
     def save_trace(self, path: str | os.PathLike[str]) -> None:
         """Writes the runs as a trace for ui.perfetto.dev.
