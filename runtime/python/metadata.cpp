@@ -19,12 +19,16 @@ T value_of(Result<T> result) {
   return std::move(result.get());
 }
 
+[[noreturn]] void raise_index_error(std::string_view text) {
+  PyErr_SetObject(PyExc_IndexError, to_str(text).ptr());
+  throw nb::python_error();
+}
+
 void check_index(size_t index, size_t count, const char* what, const MethodMeta& meta) {
   if (index < count) return;
   const std::string text = "method '" + std::string(meta.name()) + "' has " + std::to_string(count) + " " + what +
                            (count == 1 ? "; the index " : "s; the index ") + std::to_string(index) + " is too large";
-  PyErr_SetObject(PyExc_IndexError, to_str(text).ptr());
-  throw nb::python_error();
+  raise_index_error(text);
 }
 
 nb::object tag_name(Tag tag) { return nb::str(to_string(tag)); }
@@ -176,15 +180,20 @@ nb::object output_tag(const MetadataOfMethod& method, size_t index) {
   return tag_name(value_of(method.meta.output_tag(index)));
 }
 
+TensorInfo tensor_of(const Result<TensorInfo>& info) {
+  if (!info.ok()) raise_index_error(last_error_message());
+  return *info;
+}
+
 MetadataOfTensor input_tensor_meta(const MetadataOfMethod& method, size_t index) {
   check_index(index, method.meta.num_inputs(), "input", method.meta);
-  const TensorInfo info = value_of(method.meta.input_tensor_meta(index));
+  const TensorInfo info = tensor_of(method.meta.input_tensor_meta(index));
   return {method.program, info, input_ranges(method.program->program(), method.meta.name(), index, info)};
 }
 
 MetadataOfTensor output_tensor_meta(const MetadataOfMethod& method, size_t index) {
   check_index(index, method.meta.num_outputs(), "output", method.meta);
-  return {method.program, value_of(method.meta.output_tensor_meta(index)), {}};
+  return {method.program, tensor_of(method.meta.output_tensor_meta(index)), {}};
 }
 
 MetadataOfTensor attribute_tensor_meta(const MetadataOfMethod& method, size_t index) {
@@ -238,8 +247,7 @@ void bind_method_meta(nb::module_& module) {
            "Returns the description of an input tensor.\n"
            "\n"
            "Raises:\n"
-           "    IndexError: The index is too large.\n"
-           "    InvalidArgumentError: The input is not a tensor.")
+           "    IndexError: The index is too large, or the input is not a tensor.")
       .def("output_tensor_meta", &output_tensor_meta, "index"_a)
       .def("attribute_tensor_meta", &attribute_tensor_meta, "index"_a)
       .def("planned_sizes", &planned_sizes, nb::sig("def planned_sizes(self) -> list[int]"),

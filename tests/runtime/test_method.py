@@ -375,6 +375,21 @@ def test_metadata(add_program: Build) -> None:
         meta.output_tensor_meta(5)
 
 
+class Numbers(torch.nn.Module):
+    def forward(self, x: torch.Tensor, n: int) -> tuple[torch.Tensor, int]:
+        return x + n, 3
+
+
+def test_metadata_of_numbers() -> None:
+    program = to_edge(torch.export.export(Numbers(), (torch.ones(2), 4))).to_executorch()
+    meta = load(program.buffer).metadata
+    assert (meta.input_tag(1), meta.output_tag(1)) == ("Int", "Int")
+    with pytest.raises(IndexError, match="input 1 of method 'forward' is not a tensor: its type is Int"):
+        meta.input_tensor_meta(1)
+    with pytest.raises(IndexError, match="output 1 of method 'forward' is not a tensor: its type is Int"):
+        meta.output_tensor_meta(1)
+
+
 def test_tensors_of_other_devices_are_refused(add_program: Build) -> None:
     torch = pytest.importorskip("torch")
     method = load(add_program(2, 3))

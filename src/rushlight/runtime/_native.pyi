@@ -107,8 +107,7 @@ class MethodMeta:
         Returns the description of an input tensor.
 
         Raises:
-            IndexError: The index is too large.
-            InvalidArgumentError: The input is not a tensor.
+            IndexError: The index is too large, or the input is not a tensor.
         """
 
     def output_tensor_meta(self, index: int) -> TensorInfo: ...
