@@ -9,8 +9,13 @@ from rushlight.backends.xnnpack import ConfigPrecisionType, XnnpackPartitioner
 from rushlight.backends.xnnpack.configs import (
     ALL_PARTITIONER_CONFIGS,
     AddConfig,
+    AddmmConfig,
     ConvolutionConfig,
+    GEMMConfig,
+    GenericNodePartitionerConfig,
     LinearConfig,
+    MaxDimConfig,
+    MMConfig,
     ReLUConfig,
 )
 from rushlight.backends.xnnpack.support import CHECKS
@@ -25,6 +30,13 @@ def test_every_class_is_an_operator() -> None:
         assert is_conversion or config.target_name in known, config
     assert ConfigPrecisionType.DYNAMIC_QUANT in LinearConfig.supported_precision_types()
     assert len({config.target_name for config in ALL_PARTITIONER_CONFIGS}) == len(ALL_PARTITIONER_CONFIGS)
+
+
+def test_products_have_a_base_class() -> None:
+    products = [config for config in ALL_PARTITIONER_CONFIGS if issubclass(config, GEMMConfig)]
+    assert products == [AddmmConfig, ConvolutionConfig, LinearConfig, MMConfig]
+    assert issubclass(MMConfig, AddmmConfig) and issubclass(AddConfig, GenericNodePartitionerConfig)
+    assert not issubclass(MaxDimConfig, GenericNodePartitionerConfig)
 
 
 def test_classes_select_operators() -> None:
