@@ -6,8 +6,8 @@ namespace rushlight {
 namespace {
 
 Error not_found(std::string_view key) {
-  return fail(Error::NotFound, "neither the program nor the data files contain '%.*s'", static_cast<int>(key.size()),
-              key.data());
+  return fail(Error::NotFound, "'%.*s' must come from a data file (.ptd), but none is given",
+              static_cast<int>(key.size()), key.data());
 }
 
 }  // namespace

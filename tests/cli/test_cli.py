@@ -106,12 +106,20 @@ def test_steps_beside_the_native_kernels(program: Path, capsys: Capture) -> None
     assert output == "output 0: float32[2] [11., 21.]"
 
 
-@pytest.mark.parametrize("command", ["run", "info", "inspect", "size", "profile", "bench"])
+@pytest.mark.parametrize(
+    "command", ["run", "info", "inspect", "size", "profile", "profile --by step", "bench"]
+)
 def test_bundled_programs_are_refused(tmp_path: Path, capsys: Capture, command: str) -> None:
     path = tmp_path / "add.bpte"
     shutil.copy(Path(__file__).parents[1] / "golden" / "devtools" / "add.bpte", path)
-    assert main([command, str(path)]) == 1
+    assert main([*command.split(), str(path)]) == 1
     assert f"`executor_runner --bundled_program_path {path}`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["inspect", "size"])
+def test_a_folder_is_not_a_program(capsys: Capture, command: str) -> None:
+    assert main([command, "."]) == 1
+    assert capsys.readouterr().err == "rushlight: Is a directory: '.'\n"
 
 
 @pytest.mark.parametrize(("method", "value"), [("version", "3"), ("label", "'digits'")])

@@ -132,9 +132,15 @@ def test_external_data(external: Any) -> None:
     ):
         method = runtime.load_program(data, data_path=data_path).load_method("forward")
         assert method.execute([ones])[0].tolist() == [4, 5]
-    for data_path in (None, other):
-        with pytest.raises(RushlightError, match="linear.weight"):
+    for data_path, message in (
+        (None, r"needs 'linear.weight' from a data file \(.ptd\), but none is given"),
+        (other, r"none of the 1 given data files \(.ptd\) has an entry named 'linear.weight'"),
+    ):
+        with pytest.raises(RushlightError, match=message):
             runtime.load_program(data, data_path=data_path).load_method("forward")
+    first = write({"linear.weight": -weight})
+    method = runtime.load_program(data, data_path=[first, path]).load_method("forward")
+    assert method.execute([ones])[0].tolist() == [-2, -3]
     with pytest.raises(InvalidExternalDataError, match="linear.weight"):
         runtime.load_program(data, data_path=write({"linear.weight": np.ones(3, np.float32)})).load_method(
             "forward"

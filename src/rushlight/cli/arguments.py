@@ -156,12 +156,17 @@ def check_no_bundled_program(path: Path) -> None:
             refuse_bundled_program(path, file.read(8))
 
 
-def load_program(options: argparse.Namespace) -> Program:
-    """Loads the libraries and then the program that the options name."""
+def load_program(options: argparse.Namespace, **trace: Any) -> Program:
+    """Loads the libraries and then the program that the options name.
+
+    Args:
+        options: the parsed options.
+        trace: arguments of `Runtime.load_program` for event traces.
+    """
     load_libraries(options)
     check_no_bundled_program(Path(options.program))
     return Runtime.get().load_program(
-        options.program, data_path=options.data or None, threads=getattr(options, "threads", None)
+        options.program, data_path=options.data or None, threads=getattr(options, "threads", None), **trace
     )
 
 

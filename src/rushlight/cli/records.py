@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rushlight
-from rushlight.cli.arguments import load_libraries, method_name
+from rushlight.cli.arguments import load_libraries, load_program, method_name
 from rushlight.cli.backends import add_backend_options, partitioners
 from rushlight.cli.factory import import_python, load_model
 from rushlight.cli.interrupts import cancellable
@@ -18,7 +18,7 @@ from rushlight.devtools.inspector.inspector import Inspector
 from rushlight.devtools.inspector.perf import TimeScale
 from rushlight.devtools.view.program import method_graphs
 from rushlight.format.pte import PTEFile, read_pte, read_pte_file
-from rushlight.runtime import Method, Runtime
+from rushlight.runtime import Method
 from rushlight.runtime.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def record_file(options: argparse.Namespace) -> Path | None:
     """
     for where in options.imports:
         import_python(where)
-    default = Path(options.program).with_suffix(".etrecord")
+    program = Path(options.program)
+    default = program.parent / f"{program.stem}.etrecord"
     given: Path | None = options.etrecord
     return given or (default if default.exists() else None)
 
@@ -155,13 +156,10 @@ def traced(
     Returns:
         The inspector, with times in us, and the bytes of the ETDump.
     """
-    load_libraries(options)
     capacity = _FIRST_CAPACITY
     while True:
-        program = Runtime.get().load_program(
-            options.program,
-            data_path=options.data or None,
-            threads=options.threads,
+        program = load_program(
+            options,
             enable_etdump=True,
             debug_buffer_size=capacity if values else 0,
             etdump_buffer_size=capacity,
