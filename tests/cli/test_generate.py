@@ -70,6 +70,7 @@ def test_the_prompt_and_the_seed(files: list[str], capsys: Capture) -> None:
         (["--prompt", "w1", "--top-p", "2"], "top_p is 2.0"),
         (["--prompt", " ".join(["w1"] * 40)], "32"),
         (["--prompt", "w1", "--tokenizer", "absent.json"], "absent.json"),
+        (["--prompt", "w1\udcff"], "the prompt is not UTF-8 text"),
     ],
 )
 def test_errors(files: list[str], options: list[str], message: str, capsys: Capture) -> None:

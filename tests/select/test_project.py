@@ -114,6 +114,8 @@ def test_operators_without_kernels_are_refused(tmp_path: Path, capsys: pytest.Ca
     assert main(arguments) == 1
     assert "no kernels for mine::twice.out" in capsys.readouterr().err
     assert main([*arguments, "--own", "mine::twice.out"]) == 0
+    assert main([*arguments, "--own", "mine::twice.out", "mine::twise.out"]) == 1
+    assert "--own mine::twise.out: no given file uses this operator" in capsys.readouterr().err
 
 
 def test_programs_of_one_name_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from rushlight.cli.arguments import (
 )
 from rushlight.cli.interrupts import cancellable
 from rushlight.llm import GenerationConfig, Stats, TextLLMRunner
+from rushlight.runtime.errors import InvalidArgumentError
 
 
 def add_to(commands: Commands) -> None:
@@ -106,6 +107,10 @@ def run(options: argparse.Namespace) -> None:
     runner = TextLLMRunner(options.program, options.tokenizer, options.data or None, threads=options.threads)
     config = _generation_config(options)
     prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
+    try:
+        prompt.encode()
+    except UnicodeEncodeError:
+        raise InvalidArgumentError("the prompt is not UTF-8 text") from None
     pieces: list[str] = []
     stats: list[Stats] = []
     # With --json, the pieces of the text are collected. Otherwise, the runner prints each piece at once.

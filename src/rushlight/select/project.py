@@ -71,7 +71,8 @@ def select(
         own_sources: sources of the user's own kernels, which the build compiles.
 
     Raises:
-        ValueError: the runtime has no kernel for an operator, or an instruction set is unknown.
+        ValueError: the runtime has no kernel for an operator, no program uses one of `own_operators`, or an
+            instruction set is unknown.
     """
     taken = set(kinds)
     rows = [
@@ -89,6 +90,9 @@ def select(
             "of your own kernels with --own-sources, or use --own to name the operators whose kernels your "
             "application provides"
         )
+    unused = set(own_operators) - usage.operators.keys()
+    if unused and not usage.every_operator:
+        raise ValueError(f"--own {' '.join(sorted(unused))}: no given file uses this operator")
     families = set(usage.targets if isas is None else isas)
     if isas is None and any(row.kind == "optimized" for row in rows):
         families |= FAMILIES.keys()

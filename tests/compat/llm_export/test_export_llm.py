@@ -64,6 +64,32 @@ def test_the_file_is_removed_from_the_arguments(monkeypatch: pytest.MonkeyPatch)
     assert export_llm.parse_config_arg() == (None, ["first=1", "last=2"])
 
 
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("quantization.qmode=8da4x", "there is no qmode '8da4x'; the modes are int8"),
+        ("+model.use_kv_cahce=true", "Key 'use_kv_cahce' not in 'ModelConfig'"),
+    ],
+)
+def test_an_invalid_option_ends_the_command(
+    monkeypatch: pytest.MonkeyPatch, exported: list[LlmConfig], tmp_path: Path, option: str, message: str
+) -> None:
+    pytest.importorskip("hydra")
+    (tmp_path / "options.yaml").write_text("model: {use_kv_cache: true}\nquantization: {qmode: int8}\n")
+    with pytest.raises(SystemExit, match=message):
+        run(monkeypatch, "--config", "options.yaml", option)
+    assert not exported
+
+
+def test_the_help_names_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        run(monkeypatch, "--help")
+    text = capsys.readouterr().out
+    assert text.startswith("usage: export_llm ") and "`--cfg job`" in text
+
+
 def test_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hydra", None)
     with pytest.raises(ImportError, match="pip install hydra-core"):

@@ -24,7 +24,11 @@ def export_llama(llm_config: LlmConfig) -> Any:
 
 def parse_config_arg() -> tuple[str | None, list[str]]:
     """Returns the YAML file that `--config` of the command line names, and the other arguments."""
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(
+        "export_llm",
+        epilog="Other arguments set options, such as model.use_kv_cache=true, or +model.use_kv_cache=true "
+        "for an option that is not in the file. `--cfg job` prints all options and their values.",
+    )
     parser.add_argument("--config", help="a YAML file with the fields of LlmConfig")
     known, others = parser.parse_known_args()
     return known.config, others
@@ -47,18 +51,23 @@ def hydra_main() -> None:
 
     Raises:
         ImportError: the package hydra-core is not installed.
+        SystemExit: an option has an invalid value.
     """
     try:
         import hydra
         from hydra.core.config_store import ConfigStore
         from omegaconf import OmegaConf
+        from omegaconf.errors import OmegaConfBaseException
     except ImportError as error:
         raise ImportError("export_llm needs the package hydra-core: pip install hydra-core") from error
     ConfigStore.instance().store("llm_config", LlmConfig)
 
     @hydra.main(version_base=None, config_name="llm_config", config_path=None)
     def export(options: Any) -> None:
-        config: Any = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(LlmConfig), options))
+        try:
+            config: Any = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(LlmConfig), options))
+        except (OmegaConfBaseException, ValueError) as error:
+            raise SystemExit(f"export_llm: {error}") from error
         export_llama(config)
 
     export()
