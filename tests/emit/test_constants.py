@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
@@ -33,11 +32,27 @@ def test_bytes_are_in_memory_order(tensor: Any) -> None:
     assert bytes(tensor_bytes(tensor)) == expected
 
 
-def test_bytes_are_not_copied() -> None:
-    tensor = torch.zeros(4)
-    view = tensor_bytes(tensor)
-    tensor[0] = 1.0
-    assert np.frombuffer(view, np.float32)[0] == 1.0
+class Scaled(torch.nn.Module):
+    """Multiplies by a parameter and by the number of calls, which is a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.tensor([2.0, 3.0]))
+        self.register_buffer("calls", torch.tensor(5))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls.add_(1)
+        return x * self.scale * self.calls
+
+
+@pytest.mark.parametrize("partitioner", [(), None], ids=["kernels", "cpu"])
+def test_later_changes_of_the_model_do_not_change_the_program(partitioner: Any) -> None:
+    module, x = Scaled(), torch.ones(2)
+    program = rushlight.compile(module, (x,), partitioner=partitioner)
+    with torch.no_grad():
+        module(x)
+        module.scale.zero_()
+    assert rushlight.load(program.buffer)(x).tolist() == [12.0, 18.0]
 
 
 def test_equal_content_is_stored_once() -> None:

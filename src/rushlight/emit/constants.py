@@ -13,14 +13,17 @@ Data = memoryview
 
 
 def tensor_bytes(tensor: torch.Tensor) -> Data:
-    """Returns the elements of a dense tensor in memory order. A CPU tensor is not copied."""
+    """Returns a copy of the elements of a dense tensor, in memory order.
+
+    The model may change its parameters and buffers after it was compiled.
+    """
     if tensor.numel() == 0:
         return memoryview(b"")
     tensor = tensor.detach().cpu()
     raw = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
     start = tensor.storage_offset() * tensor.element_size()
     array: Any = raw[start : start + tensor.numel() * tensor.element_size()].numpy()
-    return memoryview(array)
+    return memoryview(array.copy())
 
 
 @dataclass(slots=True)
