@@ -158,11 +158,18 @@ def test_methods_share_state_by_name(tmp_path: Path) -> None:
     assert results == [[8, 10], [10, 12], [12, 14]]
 
 
-@pytest.mark.parametrize("names", [("forward", "reset"), ("part", "Part"), ("a.b", "a_b")])
-def test_functions_of_one_name_are_refused(names: tuple[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("forward", "reset"), "model_reset; model_reset sets the state to its initial values, so rename"),
+        (("part", "Part"), "model_Part, model_part; use another --name"),
+        (("a.b", "a_b"), "model_a_b; use another --name"),
+    ],
+)
+def test_functions_of_one_name_are_refused(names: tuple[str, str], message: str) -> None:
     methods = {name: torch.export.export(Counter(), (torch.ones(2),), strict=False) for name in names}
     data = bytes(to_edge(methods).to_executorch().buffer)
-    with pytest.raises(AotCError, match="two functions have the same name in C: model_"):
+    with pytest.raises(AotCError, match=f"two functions have the same name in C: {message}"):
         c_program(data, "model")
 
 

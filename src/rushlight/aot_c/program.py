@@ -63,15 +63,19 @@ def c_program(data: bytes, name: str, origin: str = "a program") -> CProgram:
         more = f"\n  and {len(refusals) - 20} more" if len(refusals) > 20 else ""
         raise AotCError(f"{origin} cannot be written as C:\n{shown}{more}")
     functions = [method.function for method in methods] + sorted(source.helpers)
-    if _has_state(methods):
-        functions.append(f"{name}_reset")
+    reset = f"{name}_reset" if _has_state(methods) else ""
+    functions += [reset] if reset else []
     # Macros have the names of functions in capitals.
     count = Counter(function.upper() for function in functions)
-    same = sorted(function for function in functions if count[function.upper()] > 1)
+    same = sorted({function for function in functions if count[function.upper()] > 1})
     if same:
         raise AotCError(
-            f"{origin}: two functions have the same name in C: {', '.join(same)}; use another --name, or "
-            "rename a method"
+            f"{origin}: two functions have the same name in C: {', '.join(same)}; "
+            + (
+                f"{reset} sets the state to its initial values, so rename the method"
+                if reset in same
+                else "use another --name, or rename a method"
+            )
         )
     body, constant_bytes, memory_bytes = _body(source, methods, origin)
     return CProgram(
