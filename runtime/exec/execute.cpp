@@ -48,7 +48,9 @@ Error failed_at(MethodState& state, size_t chain, size_t index, Error code) {
                 source.line);
   }
   const InstructionView view = state.plan.instruction(chain, index);
-  const char* operation = "";
+  const char* operation = view.kind == InstructionKind::JumpFalse ? "jump"
+                          : view.kind == InstructionKind::Free    ? "free"
+                                                                  : "move";
   const char* overload = "";
   if (view.kind == InstructionKind::Kernel) {
     const OperatorName name = state.plan.operator_name(view.first);

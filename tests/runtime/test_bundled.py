@@ -100,6 +100,14 @@ def test_wrong_use(bundle: bytes, program: bytes) -> None:
     module = BundledModule(bundle)
     with pytest.raises(InvalidArgumentError, match="no test case 3 of method 'forward'"):
         module.execute("forward", 3)
+    for run in (
+        module.execute,
+        module.inputs,
+        module.expected_outputs,
+        module.verify_result_with_bundled_expected_output,
+    ):
+        with pytest.raises(InvalidArgumentError, match="no test case -1: the first one is 0"):
+            run("forward", -1)
     with pytest.raises(NotFoundError, match="'encode'"):
         module.num_test_cases("encode")
     with pytest.raises(InvalidProgramError, match="file identifier"):

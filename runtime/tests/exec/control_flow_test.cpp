@@ -66,7 +66,7 @@ TEST(Limits, AnEndlessLoopEndsAtTheLimitOfInstructions) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(fixture.method().execute(), Error::OutOfResources);
     EXPECT_MESSAGE(
-        "instruction 0 of chain 0 (): the call reached the limit of 1000 instructions (Limits::instructions)");
+        "instruction 0 of chain 0 (jump): the call reached the limit of 1000 instructions (Limits::instructions)");
   }
   ASSERT_EQ(fixture.method().reset_execution(), Error::Ok);
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(fixture.method().step(), Error::Ok);

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Union
 
 from rushlight.runtime import _native
-from rushlight.runtime.errors import InvalidProgramError
+from rushlight.runtime.errors import InvalidArgumentError, InvalidProgramError
 from rushlight.runtime.program import contents
 
 BundleSource = Union[bytes, bytearray, memoryview, BinaryIO, str, "os.PathLike[str]"]
@@ -74,7 +74,7 @@ class BundledModule:
             InvalidArgumentError: there is no such test case.
             NotFoundError: the method has no test cases.
         """
-        return self._module.inputs(method_name, testset_idx)
+        return self._module.inputs(method_name, _not_negative(testset_idx))
 
     def expected_outputs(self, method_name: str, testset_idx: int) -> list[Any]:
         """Returns copies of the expected outputs of a test case.
@@ -90,7 +90,7 @@ class BundledModule:
             InvalidArgumentError: there is no such test case.
             NotFoundError: the method has no test cases.
         """
-        return self._module.expected_outputs(method_name, testset_idx)
+        return self._module.expected_outputs(method_name, _not_negative(testset_idx))
 
     def execute(self, method_name: str, testset_idx: int) -> list[Any]:
         """Runs a method on the inputs of a test case.
@@ -106,7 +106,7 @@ class BundledModule:
             InvalidArgumentError: there is no such test case, or its inputs do not fit the method.
             NotFoundError: the method has no test cases.
         """
-        return self._module.execute(method_name, testset_idx)
+        return self._module.execute(method_name, _not_negative(testset_idx))
 
     def verify_result_with_bundled_expected_output(
         self, method_name: str, testset_idx: int, rtol: float = 1e-5, atol: float = 1e-8
@@ -127,7 +127,13 @@ class BundledModule:
             InvalidTypeError: a type or shape differs.
             NotFoundError: the test case has no expected outputs.
         """
-        return self._module.verify(method_name, testset_idx, rtol, atol)
+        return self._module.verify(method_name, _not_negative(testset_idx), rtol, atol)
+
+
+def _not_negative(testset_idx: int) -> int:
+    if testset_idx < 0:
+        raise InvalidArgumentError(f"there is no test case {testset_idx}: the first one is 0")
+    return testset_idx
 
 
 def _bytes_of(source: BundleSource) -> bytes:
