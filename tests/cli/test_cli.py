@@ -251,6 +251,31 @@ def picture_program(tmp_path: Path) -> Path:
     return path
 
 
+class Power(torch.nn.Module):
+    def forward(self, x: torch.Tensor, scale: torch.Tensor, flag: torch.Tensor) -> torch.Tensor:
+        return torch.where(flag, x * scale, x)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "shown"),
+    [
+        (["7", "3", "true"], "int64[] 21"),
+        (["7", "3", "false"], "int64[] 7"),
+        (["7.5", "3", "true"], "input 0 takes int64[], not float"),
+        (["7", "3", "1"], "input 2 takes bool[], not int"),
+        (["100000000000000000000", "3", "true"], "input 0 takes int64[], not int"),
+    ],
+)
+def test_numbers_become_tensors_without_dimensions(
+    tmp_path: Path, capsys: Capture, inputs: list[str], shown: str
+) -> None:
+    example = (torch.tensor(1), torch.tensor(2), torch.tensor(True))
+    rushlight.compile(Power(), example).save(tmp_path / "power.pte")
+    code = main(["run", str(tmp_path / "power.pte"), "--inputs", *inputs])
+    printed = capsys.readouterr()
+    assert (code == 0) == shown.startswith("int64") and shown in printed.out + printed.err
+
+
 @pytest.mark.parametrize(("size", "suffix"), [((4, 2), "png"), ((8, 4), "PNG"), ((8, 8), "jpg")])
 def test_run_on_pictures(
     picture_program: Path, tmp_path: Path, capsys: Capture, size: tuple[int, int], suffix: str

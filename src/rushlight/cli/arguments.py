@@ -237,11 +237,26 @@ def _read_values(text: str, meta: MethodMeta, index: int) -> list[Any]:
         arrays = _load_arrays(text)
         return arrays if isinstance(arrays, list) else [arrays]
     try:
-        return [json.loads(text)]
+        return [_for_input(json.loads(text), meta, index)]
     except ValueError:
         raise InvalidArgumentError(
             f'{text!r} is neither a .npy, .npz, .png or .jpg file nor a number, true, false, null or "text"'
         ) from None
+
+
+def _for_input(value: Any, meta: MethodMeta, index: int) -> Any:
+    """Returns a number as an array without dimensions if the input is such a tensor and can hold it."""
+    if not isinstance(value, (int, float)) or index >= meta.num_inputs() or meta.input_tag(index) != "Tensor":
+        return value
+    tensor = meta.input_tensor_meta(index)
+    name = tensor.dtype_name()
+    is_exact = isinstance(value, bool) == (name == "bool") and (isinstance(value, int) or "float" in name)
+    if tensor.sizes() or not is_exact:
+        return value
+    try:
+        return np.array(value, name)
+    except (OverflowError, TypeError):  # a number that does not fit, or a dtype that numpy does not have
+        return value
 
 
 def _read_image(path: Path, meta: MethodMeta, index: int) -> Any:
