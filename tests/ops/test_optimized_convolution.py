@@ -64,6 +64,18 @@ AWKWARD = [
     Case((1, 3, 300, 5), 2, (3, 3), 1, 1),
     Case((1, 2, 6, 700), 2, (2, 9), 2, 3, 1, 2),
 ]
+VOLUMES = [
+    Case((1, 3, 6, 20, 20), 16, (3, 3, 3), 1, 1),
+    Case((2, 8, 5, 9, 11), 12, (3, 1, 2), 2, 1, 1, 4),
+    Case((1, 6, 4, 7, 7), 12, (2, 3, 3), 1, 2, 2, 6),
+    Case((2, 5, 4, 6, 3), 7, (1, 1, 1)),
+    Case((1, 5, 4, 6, 3), 7, (1, 1, 1), 2),
+    Case((1, 4, 1, 6, 6), 3, (3, 3, 3), 1, 1),
+    Case((3, 7, 8, 8), 4, (7, 2, 2), 1, 0, 1),
+    Case((1, 2, 3, 2, 2), 2, (1, 3, 3), 3, 4),
+    Case((0, 3, 4, 4, 4), 2, (3, 3, 3)),
+    Case((1, 16, 3, 14, 14), 16, (1, 3, 3), 1, 1),
+]
 
 
 def compare(case: Case, with_bias: bool) -> None:
@@ -72,7 +84,7 @@ def compare(case: Case, with_bias: bool) -> None:
     x = torch.randn(case.shape)
     w = torch.randn(case.outputs, channels // case.groups, *case.kernel)
     bias = torch.randn(case.outputs) if with_bias else None
-    convolve = functional.conv2d if dims == 2 else functional.conv1d
+    convolve = (functional.conv1d, functional.conv2d, functional.conv3d)[dims - 1]
     want = convolve(
         x.double(), w.double(), None if bias is None else bias.double(), case.stride, case.padding,
         case.dilation, case.groups,
@@ -82,7 +94,7 @@ def compare(case: Case, with_bias: bool) -> None:
     check("aten::convolution.out", args, want, rtol=1e-5, atol=4e-6 * math.sqrt(w[0].numel()))
 
 
-@pytest.mark.parametrize("case", NETWORKS + AWKWARD, ids=str)
+@pytest.mark.parametrize("case", NETWORKS + AWKWARD + VOLUMES, ids=str)
 @pytest.mark.parametrize("with_bias", [True, False])
 def test_convolution(case: Case, with_bias: bool) -> None:
     compare(case, with_bias)
@@ -145,6 +157,11 @@ class Transposed(NamedTuple):
         Transposed((1, 8, 33), 4, (16,), 8, 4),
         Transposed((0, 3, 4, 4), 3, (2, 2), 2),
         Transposed((1, 3, 4, 4), 3, (3, 3), 1, 2),
+        Transposed((1, 8, 4, 6, 5), 6, (2, 2, 2), 2),
+        Transposed((2, 8, 3, 4, 5), 8, (3, 3, 3), 2, 1, 1, 1, 4),
+        Transposed((1, 4, 3, 4, 4), 2, (3, 2, 3), 1, 2, 0, 2, 2),
+        Transposed((1, 3, 2, 4, 4), 3, (1, 2, 1), 3, 0, 2),
+        Transposed((1, 3, 3, 3, 3), 3, (4, 4, 4), 3, 4, 0, 2, 3),
     ],
     ids=str,
 )

@@ -32,19 +32,20 @@ int64_t band_rows(const Conv2d& conv, int64_t channels, int64_t out_rows, int64_
 }
 
 bool pointwise(const Conv2d& conv) {
-  return conv.kernel_h == 1 && conv.kernel_w == 1 && conv.stride_h == 1 && conv.stride_w == 1 && conv.pad_h == 0 &&
-         conv.pad_w == 0 && conv.out_height == conv.height && conv.out_width == conv.width;
+  return conv.kernel_d == 1 && conv.kernel_h == 1 && conv.kernel_w == 1 && conv.stride_d == 1 && conv.stride_h == 1 &&
+         conv.stride_w == 1 && conv.pad_d == 0 && conv.pad_h == 0 && conv.pad_w == 0 && conv.out_depth == conv.depth &&
+         conv.out_height == conv.height && conv.out_width == conv.width;
 }
 
 // Whether each group has one input channel, and depthwise microkernels support the convolution.
 bool depthwise(const Conv2d& conv) {
-  return conv.channels == conv.groups && conv.outputs % conv.channels == 0 && conv.stride_w <= 2 && conv.pad_h >= 0 &&
-         conv.pad_w >= 0;
+  return !conv.is_volume() && conv.channels == conv.groups && conv.outputs % conv.channels == 0 && conv.stride_w <= 2 &&
+         conv.pad_h >= 0 && conv.pad_w >= 0;
 }
 
-// 1 x 1 convolution: each image is a GEMM of the weights with the image.
+// Convolution of single pixels: each image is a GEMM of the weights with the image.
 bool pointwise_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
-  const int64_t pixels = conv.height * conv.width;
+  const int64_t pixels = conv.depth * conv.height * conv.width;
   const int64_t channels = conv.channels / conv.groups;
   const int64_t outputs = conv.outputs / conv.groups;
   for (int64_t group = 0; group < conv.groups; ++group) {
@@ -96,8 +97,8 @@ struct Division {
 
 // Divides bands of rows among the workers if there are enough bands, else also output channels.
 Division divide(const F32Microkernels& kernels, const Conv2d& conv, int64_t workers) {
-  const int64_t planes = conv.batch * conv.groups, outputs = conv.outputs / conv.groups;
-  const int64_t rows = band_rows(conv, conv.channels / conv.groups, conv.out_height, kBandFloats);
+  const int64_t planes = conv.batch * conv.groups * conv.out_depth, outputs = conv.outputs / conv.groups;
+  const int64_t rows = band_rows(conv, conv.channels / conv.groups * conv.kernel_d, conv.out_height, kBandFloats);
   if (workers == 1 || planes % workers == 0) return {rows, 1};
   constexpr int64_t kMinRowsOfWorker = 6;
   if (planes * conv.out_height < kMinRowsOfWorker * workers) {
@@ -107,10 +108,11 @@ Division divide(const F32Microkernels& kernels, const Conv2d& conv, int64_t work
   return {(conv.out_height + bands - 1) / bands, 1};
 }
 
-// Implicit GEMM: a worker copies a band of the padded input, and the rows of the GEMM's RHS are parts of this copy.
+// Implicit GEMM: a worker copies a band of the padded input, and the rows of the GEMM's RHS are parts of this copy. For
+// each output frame, the frames of its window are separate channels.
 bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
   const F32Microkernels& kernels = microkernels::f32_microkernels();
-  const int64_t channels = conv.channels / conv.groups;
+  const int64_t channels = conv.channels / conv.groups * conv.kernel_d;
   const int64_t outputs = conv.outputs / conv.groups;
   const int64_t taps = conv.kernel_h * conv.kernel_w;
   const int64_t depth = channels * taps;
@@ -134,13 +136,23 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
     offsets[k] =
         static_cast<int32_t>(k / taps * halo.plane + halo.tap_offset(conv, tap / conv.kernel_w, tap % conv.kernel_w));
   }
-  // Computes one part of the output channels for the rows from y on. `plane` counts the groups of all images.
+  // Computes one part of the output channels for the rows from y on. `plane` counts the output frames of the groups of
+  // all images.
   const auto compute = [&](int64_t plane, int64_t y, int64_t part, float* packed, float* padded) {
-    const float* const input = conv.input + plane * channels * conv.height * conv.width;
+    const int64_t z = plane % conv.out_depth, volume = plane / conv.out_depth, group = volume % conv.groups;
+    const float* const input =
+        conv.input + volume * (conv.channels / conv.groups) * conv.depth * conv.height * conv.width;
     for (int64_t c = 0; c < channels; ++c) {
-      halo.fill(kernels, conv, input + c * conv.height * conv.width, y, padded + c * halo.plane);
+      const int64_t frame = z * conv.stride_d - conv.pad_d + c % conv.kernel_d * conv.dilation_d;
+      float* const to = padded + c * halo.plane;
+      if (frame < 0 || frame >= conv.depth) {
+        std::memset(to, 0, static_cast<size_t>(halo.plane) * sizeof(float));
+      } else {
+        const int64_t from = (c / conv.kernel_d * conv.depth + frame) * conv.height * conv.width;
+        halo.fill(kernels, conv, input + from, y, to);
+      }
     }
-    const int64_t group = plane % conv.groups, out_plane = conv.out_height * conv.out_width;
+    const int64_t out_plane = conv.out_height * conv.out_width, out_channel = conv.out_depth * out_plane;
     F32Gemm gemm{};
     gemm.m = outputs, gemm.n = std::min(rows, conv.out_height - y) * halo.row, gemm.k = depth;
     gemm.a = conv.weight + group * outputs * depth;
@@ -150,13 +162,13 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
     gemm.offsets = offsets;
     gemm.bias_of = conv.bias ? BiasOf::Rows : BiasOf::None;
     gemm.bias = conv.bias ? conv.bias + group * outputs : nullptr;
-    gemm.c = conv.out + plane * outputs * out_plane + y * conv.out_width;
-    gemm.ldc = out_plane;
+    gemm.c = conv.out + volume * outputs * out_channel + z * out_plane + y * conv.out_width;
+    gemm.ldc = out_channel;
     gemm.row = halo.row;
     gemm.kept = conv.out_width;
     multiply(kernels, gemm, outputs * part / output_parts, outputs * (part + 1) / output_parts, 0, gemm.n, packed);
   };
-  const int64_t tasks = conv.batch * conv.groups * bands * output_parts;
+  const int64_t tasks = conv.batch * conv.groups * conv.out_depth * bands * output_parts;
   microkernels::for_workers(context, workers, tasks, [&](int64_t worker, int64_t begin, int64_t end) {
     float* const packed = scratch + worker * size;
     float* const padded = packed + packing;
@@ -171,10 +183,10 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
 }  // namespace
 
 bool conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
-  if (conv.batch == 0 || conv.outputs == 0 || conv.out_height == 0 || conv.out_width == 0) return true;
+  if (conv.batch * conv.outputs * conv.out_depth * conv.out_height * conv.out_width == 0) return true;
   if (pointwise(conv)) return pointwise_conv2d(context, conv);
   if (depthwise(conv)) return depthwise_conv2d(context, conv);
-  if (supports_winograd(conv)) return conv2d_winograd(context, conv);
+  if (!conv.is_volume() && supports_winograd(conv)) return conv2d_winograd(context, conv);
   return general_conv2d(context, conv);
 }
 

@@ -10,8 +10,8 @@ namespace rushlight::optimized {
 
 namespace {
 
-// Returns the weights in the order [outputs, height, width, channels]: in place, or as a copy in scratch memory. If
-// there is no memory, records the failure and returns null.
+// Returns the weights of images in the order [outputs, height, width, channels]: in place, or as a copy in scratch
+// memory. If there is no memory, records the failure and returns null.
 const float* channels_last_weights(KernelRuntimeContext& context, const Tensor& weight) {
   if (is_channels_last(weight)) return weight.const_data_ptr<float>();
   float* copy = context.allocate_temporary_array<float>(static_cast<size_t>(weight.numel()));
@@ -30,11 +30,13 @@ Conv2d conv2d_of(const Convolution& convolution, const Tensor& in, const Tensor&
                  const std::optional<Tensor>& bias) {
   const ImageLayout image(in, convolution.dims), result(out, convolution.dims);
   Conv2d conv{};
-  static_cast<Window&>(conv) = planar(convolution.window);
+  const Window3d& w = convolution.window;
+  static_cast<Window&>(conv) = planar(w);
+  conv.kernel_d = w.kernel[0], conv.stride_d = w.stride[0], conv.pad_d = w.padding[0], conv.dilation_d = w.dilation[0];
   conv.batch = image.batch, conv.channels = image.channels;
-  conv.height = image.size[1], conv.width = image.size[2];
+  conv.depth = image.size[0], conv.height = image.size[1], conv.width = image.size[2];
   conv.outputs = result.channels;
-  conv.out_height = result.size[1], conv.out_width = result.size[2];
+  conv.out_depth = result.size[0], conv.out_height = result.size[1], conv.out_width = result.size[2];
   conv.groups = convolution.groups;
   conv.bias = bias ? bias->const_data_ptr<float>() : nullptr;
   return conv;
@@ -46,7 +48,7 @@ bool convolution_out(KernelRuntimeContext& context, const Tensor& in, const Tens
                      const std::optional<Tensor>& bias, Span<const int64_t> stride, Span<const int64_t> padding,
                      Span<const int64_t> dilation, bool transposed, Span<const int64_t> output_padding, int64_t groups,
                      Tensor& out) {
-  if (weight.dim() > 4 || !all_float(in, weight, out) || (bias && !is_float(*bias))) return false;
+  if (!all_float(in, weight, out) || (bias && !is_float(*bias))) return false;
   Convolution convolution;
   if (!read_convolution(context, in, weight, stride, padding, dilation, transposed, output_padding, groups,
                         &convolution)) {
