@@ -72,4 +72,10 @@ const CpuFeatures& cpu_features() {
   return features;
 }
 
+#if defined(__x86_64__) || defined(__i386__)
+void clear_upper_registers() {
+  if (cpu_features().avx2) asm volatile("vzeroupper");
+}
+#endif
+
 }  // namespace rushlight

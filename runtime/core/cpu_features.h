@@ -19,4 +19,12 @@ struct CpuFeatures {
 // Returns the features of this machine. They are detected once, because CPUID is slow in a virtual machine.
 const CpuFeatures& cpu_features();
 
+// Sets all bits of the vector registers beyond the first 128 to zero, if the processor has them. If a caller leaves
+// numbers there, as some libraries with AVX code do, instructions of SSE take up to four times as long.
+#if defined(__x86_64__) || defined(__i386__)
+void clear_upper_registers();
+#else
+inline void clear_upper_registers() {}
+#endif
+
 }  // namespace rushlight

@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "core/all_tensors.h"
+#include "core/cpu_features.h"
 #include "core/message.h"
 #include "core/poison.h"
 #include "exec/initial_state.h"
@@ -288,6 +289,7 @@ Error run(MethodState& state, bool is_single_step) {
   if constexpr (kPoisons) {
     if (state.next_chain == 0 && state.next_instruction == 0) poison_start(state);
   }
+  clear_upper_registers();
   EventTracer* const tracer = enabled_tracer(state.tracer);
   KernelRuntimeContext context(state.memory.temporary, state.threads, tracer);
   MemoryAllocator* const temporary = state.memory.temporary;

@@ -13,9 +13,25 @@ namespace {
 enum Padding { kZeros, kBorder, kReflection };
 
 // Returns a position that is in the range of int32 unchanged, and -100, which is outside of any image, for all others.
+// The integers next to a returned position are in this range, too.
 template <typename W>
 W finite_position(W x) {
-  return x < W(0x1p31) && x > W(-0x1p31) ? x : W(-100);
+  return x < W(0x1p31 - 8) && x > W(8 - 0x1p31) ? x : W(-100);
+}
+
+// Returns the largest integer that is not above x. std::floor() and std::nearbyint() are calls on some processors.
+template <typename W>
+int32_t floor_of(W x) {
+  const int32_t whole = static_cast<int32_t>(x);
+  return whole - (static_cast<W>(whole) > x ? 1 : 0);
+}
+
+// Returns the nearest integer, or the even one of two.
+template <typename W>
+int32_t nearest_to(W x) {
+  const int32_t low = floor_of(x);
+  const W rest = x - static_cast<W>(low);
+  return low + (rest > W(0.5) || (rest == W(0.5) && low % 2 != 0) ? 1 : 0);
 }
 
 template <typename W>
@@ -23,45 +39,9 @@ W reflected(W x, W low, W high) {
   if (high <= low) return 0;
   const W span = high - low;
   x = std::abs(x - low);
+  if (x < span) return x + low;
   const W rest = std::fmod(x, span);
   return static_cast<int64_t>(std::floor(x / span)) % 2 == 0 ? rest + low : span - rest + low;
-}
-
-template <typename W>
-struct Axis {
-  int64_t size;
-  Padding padding;
-  bool align_corners;
-
-  W unnormalized(W x) const {
-    const W n = static_cast<W>(size);
-    return align_corners ? (x + 1) / 2 * (n - 1) : ((x + 1) * n - 1) / 2;
-  }
-  // Moves a position into the image as `padding` requires.
-  W padded_position(W x) const {
-    const W last = static_cast<W>(size - 1);
-    if (padding == kReflection) x = align_corners ? reflected<W>(x, 0, last) : reflected<W>(x, W(-0.5), last + W(0.5));
-    if (padding != kZeros) x = std::isnan(x) ? W(0) : std::clamp(x, W(0), last);
-    return finite_position(x);
-  }
-};
-
-constexpr int kMaxTaps = 16;
-
-// Elements of a plane and their weights. The weighted sum of the elements is a result.
-template <typename W>
-struct Taps {
-  int64_t offsets[kMaxTaps];  // or -1 outside of the image
-  W weights[kMaxTaps];
-};
-
-inline int64_t offset_of(const ImageLayout& image, const int64_t (&at)[3]) {
-  int64_t offset = 0;
-  for (int i = 0; i < 3; ++i) {
-    if (at[i] < 0 || at[i] >= image.size[i]) return -1;
-    offset += at[i] * image.stride[i];
-  }
-  return offset;
 }
 
 template <typename W>
@@ -75,73 +55,92 @@ void cubic_weights(W t, W (&weights)[4]) {
   weights[3] = far(2 - t);
 }
 
-// Returns the number of taps. `x` has the positions along the axes of the image, unnormalized and before padding; axes
-// that the image does not have are 0. For bicubic interpolation, the weights are column weights for each line, and `wy`
-// are the line weights.
+constexpr int64_t kMostPoints = 16;  // the elements of a plane that so many points read stay in cache
+constexpr int kMaxTaps = 16;
+
+// The elements along one axis of an image that each point reads.
 template <typename W>
-int find_taps(const ImageLayout& image, const Axis<W> (&axes)[3], int first, int64_t interpolation, const W (&x)[3],
-              Taps<W>* taps, W (&wy)[4]) {
-  int64_t at[3] = {0, 0, 0};
-  if (interpolation == 1) {
-    for (int i = first; i < 3; ++i) at[i] = static_cast<int64_t>(std::nearbyint(axes[i].padded_position(x[i])));
-    taps->offsets[0] = offset_of(image, at);
-    taps->weights[0] = 1;
-    return 1;
-  }
-  if (interpolation == 0) {
-    W base[3] = {0, 0, 0}, fraction[3] = {0, 0, 0};
-    for (int i = first; i < 3; ++i) {
-      const W position = axes[i].padded_position(x[i]);
-      base[i] = std::floor(position);
-      fraction[i] = position - base[i];
+struct AxisTaps {
+  int64_t offsets[4][kMostPoints];  // or -1 outside of the image
+  W weights[4][kMostPoints];
+};
+
+template <typename W>
+struct Axis {
+  int64_t size, stride;
+  Padding padding;
+  bool align_corners;
+
+  // Sets the offsets of tap `tap`, for given positions of elements. The weights of elements outside are set to 0.
+  void set_offsets(const int32_t (&at)[kMostPoints], int tap, AxisTaps<W>* taps) const {
+    const auto length = static_cast<uint32_t>(size);
+    for (int64_t i = 0; i < kMostPoints; ++i) {
+      const bool inside = static_cast<uint32_t>(at[i]) < length;
+      taps->offsets[tap][i] = (at[i] * stride) | (int64_t{inside} - 1);
+      taps->weights[tap][i] = inside ? taps->weights[tap][i] : W(0);
     }
-    const int corners = 1 << (3 - first);
-    for (int corner = 0; corner < corners; ++corner) {
-      W weight = 1;
-      for (int i = first; i < 3; ++i) {
-        const int step = corner >> (2 - i) & 1;
-        at[i] = static_cast<int64_t>(base[i]) + step;
-        weight *= step ? fraction[i] : 1 - fraction[i];
+  }
+
+  void unnormalize(W (&x)[kMostPoints]) const {
+    const W n = static_cast<W>(size);
+    if (align_corners) {
+      for (W& at : x) at = (at + 1) / 2 * (n - 1);
+    } else {
+      for (W& at : x) at = ((at + 1) * n - 1) / 2;
+    }
+  }
+
+  // Moves positions into the image as `padding` requires.
+  void pad(W (&x)[kMostPoints]) const {
+    const W last = static_cast<W>(size - 1);
+    if (padding == kReflection) {
+      for (W& at : x) at = align_corners ? reflected<W>(at, 0, last) : reflected<W>(at, W(-0.5), last + W(0.5));
+    }
+    if (padding != kZeros) {
+      for (W& at : x) at = at >= 0 ? (at < last ? at : last) : W(0);  // 0 for NaN
+    }
+    for (W& at : x) at = finite_position(at);
+  }
+
+  // Finds the taps of positions, which are unnormalized and may be outside of the image.
+  void find_taps(int64_t interpolation, W (&x)[kMostPoints], AxisTaps<W>* taps) const {
+    int32_t base[kMostPoints];
+    if (interpolation == 2) {
+      for (W& at : x) at = finite_position(at);
+    } else {
+      pad(x);
+    }
+    if (interpolation == 1) {
+      for (int64_t i = 0; i < kMostPoints; ++i) base[i] = nearest_to(x[i]);
+      return set_offsets(base, 0, taps);
+    }
+    for (int64_t i = 0; i < kMostPoints; ++i) {
+      base[i] = floor_of(x[i]);
+      x[i] -= static_cast<W>(base[i]);
+    }
+    if (interpolation == 0) {
+      for (int64_t i = 0; i < kMostPoints; ++i) {
+        taps->weights[0][i] = 1 - x[i];
+        taps->weights[1][i] = x[i];
       }
-      taps->offsets[corner] = offset_of(image, at);
-      taps->weights[corner] = weight;
+      set_offsets(base, 0, taps);
+      for (int32_t& at : base) ++at;
+      return set_offsets(base, 1, taps);
     }
-    return corners;
-  }
-  W wx[4];
-  const W by = std::floor(finite_position(x[1])), bx = std::floor(finite_position(x[2]));
-  cubic_weights(finite_position(x[1]) - by, wy);
-  cubic_weights(finite_position(x[2]) - bx, wx);
-  for (int i = 0; i < 4; ++i) {
-    at[1] = static_cast<int64_t>(axes[1].padded_position(by + static_cast<W>(i - 1)));
-    for (int j = 0; j < 4; ++j) {
-      at[2] = static_cast<int64_t>(axes[2].padded_position(bx + static_cast<W>(j - 1)));
-      taps->offsets[4 * i + j] = offset_of(image, at);
-      taps->weights[4 * i + j] = wx[j];
+    for (int64_t i = 0; i < kMostPoints; ++i) {
+      W weights[4];
+      cubic_weights(x[i], weights);
+      for (int tap = 0; tap < 4; ++tap) taps->weights[tap][i] = weights[tap];
+    }
+    for (int tap = 0; tap < 4; ++tap) {
+      int32_t at[kMostPoints];
+      for (int64_t i = 0; i < kMostPoints; ++i) x[i] = static_cast<W>(base[i]) + static_cast<W>(tap - 1);
+      pad(x);
+      for (int64_t i = 0; i < kMostPoints; ++i) at[i] = static_cast<int32_t>(x[i]);
+      set_offsets(at, tap, taps);
     }
   }
-  return 16;
-}
-
-// Returns the sum of the products of taps [first, first + Count).
-template <int Count, typename T, typename W>
-W sum_of(const T* plane, const Taps<W>& taps, int first = 0) {
-  W sum = 0;
-  for (int i = first; i < first + Count; ++i) {
-    sum += taps.weights[i] * (taps.offsets[i] < 0 ? W(0) : static_cast<W>(plane[taps.offsets[i]]));
-  }
-  return sum;
-}
-
-template <typename T, typename W>
-W value_of(const T* plane, const Taps<W>& taps, int count, const W (&wy)[4]) {
-  if (count == 1) return taps.offsets[0] < 0 ? W(0) : static_cast<W>(plane[taps.offsets[0]]);
-  if (count == 4) return sum_of<4>(plane, taps);
-  if (count == 8) return sum_of<8>(plane, taps);
-  W sum = 0;
-  for (int i = 0; i < 4; ++i) sum += wy[i] * sum_of<4>(plane, taps, 4 * i);
-  return sum;
-}
+};
 
 // Checks the arguments, and resizes the output. Returns false after a failure.
 bool prepare(KernelRuntimeContext& context, const Tensor& in, const Tensor& grid, int64_t dims, int64_t interpolation,
@@ -175,31 +174,119 @@ bool prepare(KernelRuntimeContext& context, const Tensor& in, const Tensor& grid
 // Consecutive points of a grid. Their positions are computed once for all channels.
 template <typename W>
 struct Points {
-  static constexpr int64_t kMost = 16;  // the elements of a plane stay in cache
-  Taps<W> taps[kMost];
-  W wy[kMost][4];
-  int64_t to[kMost];  // offsets in the output, in the first channel
+  // Elements of a plane and their weights. The weighted sum of the elements is a result. Outside of the image, weight
+  // and offset are 0. Bicubic interpolation has column weights for each line, and the line weights `wy`.
+  int64_t offsets[kMaxTaps][kMostPoints];
+  W weights[kMaxTaps][kMostPoints];
+  int64_t outside[kMostPoints];  // a bit for each tap
+  AxisTaps<W> axis_taps[3] = {};
+  int64_t to[kMostPoints];  // offsets in the output, in the first channel
   int64_t length = 0;
   int count = 0;  // taps of each point
 
-  // Reads point `i` of the grid into place `at`; i is the position in the row-major volume of image `n`.
+  // Reads the next `length` points, from the point `i` in the row-major volume of image `n` on.
   template <typename T>
-  void read(const ImageLayout& image, const Axis<W> (&axes)[3], const Tensor& grid, int64_t interpolation,
-            const ImageLayout& result, int64_t n, int64_t i, int64_t at) {
-    const int64_t dims = grid.dim() - 2, first = 3 - dims;
-    const T* point = grid.const_data_ptr<T>() + n * grid.stride(0);
-    to[at] = n * result.batch_stride;
-    for (int64_t axis = 2; axis >= first; --axis) {
-      const int64_t position = i % result.size[axis];
+  void read(const Tensor& grid, const ImageLayout& result, int64_t n, int64_t i, W (&x)[3][kMostPoints]) {
+    const int64_t dims = grid.dim() - 2, step = grid.stride(dims + 1), first = 3 - dims;
+    int64_t at[3], strides[3];
+    for (int64_t axis = 2; axis >= 0; --axis) {
+      at[axis] = i % result.size[axis];
       i /= result.size[axis];
-      point += position * grid.stride(1 + axis - first);
-      to[at] += position * result.stride[axis];
+      strides[axis] = axis >= first ? grid.stride(1 + axis - first) : 0;
     }
-    W x[3] = {0, 0, 0};
-    for (int64_t d = 0; d < dims; ++d) {
-      x[2 - d] = axes[2 - d].unnormalized(static_cast<W>(point[d * grid.stride(dims + 1)]));
+    const T* from = nullptr;
+    int64_t target = 0;
+    for (int64_t point = 0; point < length; ++point, from += strides[2], target += result.stride[2]) {
+      if (from == nullptr || at[2] == result.size[2]) {
+        if (from != nullptr) at[2] = 0, ++at[1];
+        if (at[1] == result.size[1]) at[1] = 0, ++at[0];
+        from = grid.const_data_ptr<T>() + n * grid.stride(0) + at[0] * strides[0] + at[1] * strides[1] +
+               at[2] * strides[2];
+        target =
+            n * result.batch_stride + at[0] * result.stride[0] + at[1] * result.stride[1] + at[2] * result.stride[2];
+      }
+      for (int64_t axis = 2; axis >= first; --axis) x[axis][point] = static_cast<W>(from[(2 - axis) * step]);
+      to[point] = target;
+      ++at[2];
     }
-    count = find_taps(image, axes, static_cast<int>(first), interpolation, x, &taps[at], wy[at]);
+  }
+
+  // Finds the taps of points with the given coordinates along the axes from `first` on.
+  void find_taps(const Axis<W> (&axes)[3], int first, int64_t interpolation, W (&x)[3][kMostPoints]) {
+    for (int axis = first; axis < 3; ++axis) {
+      axes[axis].unnormalize(x[axis]);
+      axes[axis].find_taps(interpolation, x[axis], &axis_taps[axis]);
+    }
+    const int bits = interpolation == 2 ? 2 : interpolation == 0 ? 1 : 0;
+    count = 1 << bits * (3 - first);
+    std::fill(outside, outside + kMostPoints, 0);
+    for (int tap = 0; tap < count; ++tap) {
+      const auto part = [&](int axis) { return tap >> bits * (2 - axis) & ((1 << bits) - 1); };
+      const int64_t *const a = axis_taps[2].offsets[part(2)], *const b = axis_taps[1].offsets[part(1)];
+      const int64_t* const c = axis_taps[0].offsets[part(0)];
+      for (int64_t i = 0; i < kMostPoints; ++i) {
+        const int64_t sign = (a[i] | b[i] | c[i]) >> 63;
+        offsets[tap][i] = (a[i] + b[i] + c[i]) & ~sign;
+        outside[i] |= sign & (1 << tap);
+      }
+      if (interpolation == 1) continue;
+      W* const product = weights[tap];
+      std::copy(axis_taps[2].weights[part(2)], axis_taps[2].weights[part(2)] + kMostPoints, product);
+      for (int axis = 1; axis >= first && interpolation == 0; --axis) {
+        const W* const factors = axis_taps[axis].weights[part(axis)];
+        for (int64_t i = 0; i < kMostPoints; ++i) product[i] *= factors[i];
+      }
+    }
+  }
+
+  // Returns the weighted sum of Count taps of point `i` from `tap` on. Finite elements outside of the image add 0.
+  template <int Count, typename T>
+  W sum_of(const T* plane, int tap, int64_t i) const {
+    const auto product = [&](int k) { return weights[tap + k][i] * static_cast<W>(plane[offsets[tap + k][i]]); };
+    const W sum = ((W(0) + product(0)) + product(1)) + product(2) + product(3);
+    if constexpr (Count == 4) return sum;
+    return sum + product(4) + product(5) + product(6) + product(7);
+  }
+
+  // Writes the elements of one channel. Lines: the number of lines of four taps for bicubic interpolation, else 1.
+  template <int Lines, int Count, typename T>
+  void write(const T* plane, T* target) const {
+    const auto value = [&](int64_t i) {
+      if constexpr (Lines == 1) return sum_of<Count>(plane, 0, i);
+      W sum = 0;
+      for (int line = 0; line < Lines; ++line) {
+        sum += axis_taps[1].weights[line][i] * sum_of<Count>(plane, line * Count, i);
+      }
+      return sum;
+    };
+    for (int64_t i = 0; i < length; ++i) {
+      W result = value(i);
+      // An infinity or NaN may come from an element that stands for one outside of the image.
+      if (outside[i] != 0 && !(result - result == 0)) result = inside_sum(plane, i, Lines, Count);
+      target[to[i]] = static_cast<T>(result);
+    }
+  }
+
+  // Returns the result for point `i` without the taps outside of the image.
+  template <typename T>
+  W inside_sum(const T* plane, int64_t i, int lines, int per_line) const {
+    W sum = 0;
+    for (int line = 0; line < lines; ++line) {
+      W part = 0;
+      for (int tap = line * per_line; tap < (line + 1) * per_line; ++tap) {
+        part += outside[i] >> tap & 1 ? W(0) : weights[tap][i] * static_cast<W>(plane[offsets[tap][i]]);
+      }
+      sum += lines == 1 ? part : axis_taps[1].weights[line][i] * part;
+    }
+    return sum;
+  }
+
+  template <typename T>
+  void write(const T* plane, T* target) const {
+    if (count == 4) return write<1, 4>(plane, target);
+    if (count == 8) return write<1, 8>(plane, target);
+    if (count == 16) return write<4, 4>(plane, target);
+    for (int64_t i = 0; i < length; ++i) target[to[i]] = outside[i] ? T(0) : plane[offsets[0][i]];
   }
 };
 
@@ -213,23 +300,22 @@ void grid_sample(KernelRuntimeContext& context, const Tensor& in, const Tensor& 
     using T = typename decltype(tag)::type;
     using W = std::conditional_t<std::is_same_v<T, double>, double, float>;
     Axis<W> axes[3];
-    for (int i = 0; i < 3; ++i) axes[i] = {image.size[i], static_cast<Padding>(padding), align_corners};
+    for (int i = 0; i < 3; ++i)
+      axes[i] = {image.size[i], image.stride[i], static_cast<Padding>(padding), align_corners};
     const int64_t volume = result.volume(), work = 32 + 8 * image.channels;
     const int64_t grain = std::max<int64_t>(1, 32768 / work);
     context.parallel_for(0, image.batch * volume, grain, [&](int64_t begin, int64_t end) {
       Points<W> points;
+      W x[3][kMostPoints] = {};
       for (int64_t next = begin; next < end; next += points.length) {
         const int64_t n = next / volume;
-        points.length = std::min({Points<W>::kMost, end - next, (n + 1) * volume - next});
-        for (int64_t i = 0; i < points.length; ++i) {
-          points.template read<T>(image, axes, grid, interpolation, result, n, next + i - n * volume, i);
-        }
+        points.length = std::min({kMostPoints, end - next, (n + 1) * volume - next});
+        points.template read<T>(grid, result, n, next - n * volume, x);
+        points.find_taps(axes, static_cast<int>(3 - dims), interpolation, x);
         const T* plane = in.const_data_ptr<T>() + n * image.batch_stride;
         T* target = out.mutable_data_ptr<T>();
         for (int64_t c = 0; c < image.channels; ++c, plane += image.channel_stride, target += result.channel_stride) {
-          for (int64_t i = 0; i < points.length; ++i) {
-            target[points.to[i]] = static_cast<T>(value_of(plane, points.taps[i], points.count, points.wy[i]));
-          }
+          points.write(plane, target);
         }
       }
     });

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -44,6 +45,18 @@ TEST(CpuFeatures, FeaturesAreThoseThatLinuxLists) {
   EXPECT_EQ(cpu_features().avx512vnni, avx512 && has("avx512_vnni"));
   EXPECT_EQ(cpu_features().avx512bf16, avx512 && has("avx512_bf16"));
   EXPECT_EQ(cpu_features().avxvnni, avx2 && has("avx_vnni"));
+}
+#endif
+
+#if defined(__x86_64__)
+TEST(CpuFeatures, UpperHalvesOfRegistersAreCleared) {
+  if (!cpu_features().avx2) GTEST_SKIP() << "the registers have no upper halves";
+  uint64_t numbers[4];
+  asm volatile("vpcmpeqd %%ymm5, %%ymm5, %%ymm5" ::: "xmm5");
+  clear_upper_registers();
+  asm volatile("vmovdqu %%ymm5, %0" : "=m"(numbers));
+  EXPECT_EQ(numbers[2], 0u);
+  EXPECT_EQ(numbers[3], 0u);
 }
 #endif
 
