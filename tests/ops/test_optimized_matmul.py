@@ -90,7 +90,43 @@ def test_not_finite_elements_reach_their_row_and_column_alone(value: float) -> N
     check("aten::mm.out", [a, b], a.double() @ b.double(), **close(19))
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.int32, torch.float16])
-def test_other_dtypes_take_the_portable_kernel(dtype: torch.dtype) -> None:
-    a, b = torch.ones(5, 6, dtype=dtype), torch.full((6, 3), 2, dtype=dtype)
-    check("aten::mm.out", [a, b], a @ b, dtype=dtype)
+def test_float16_takes_the_portable_kernel() -> None:
+    a, b = torch.ones(5, 6, dtype=torch.float16), torch.full((6, 3), 2, dtype=torch.float16)
+    check("aten::mm.out", [a, b], a @ b, dtype=torch.float16)
+
+
+WIDE = [torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8]
+
+
+def wide(dtype: torch.dtype, *shape: int) -> torch.Tensor:
+    if dtype is torch.float64:
+        return torch.randn(shape, dtype=dtype)
+    info = torch.iinfo(dtype)
+    return torch.randint(info.min, info.max, shape, dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", WIDE)
+@pytest.mark.parametrize(
+    "m,n,k",
+    [*EMPTY, (1, 1, 1), (3, 5, 7), (65, 33, 64), (17, 32, 65), (70, 70, 130), (1, 100, 129), (64, 1, 9)],
+)
+def test_products_of_wide_numbers(dtype: torch.dtype, m: int, n: int, k: int) -> None:
+    a, b = wide(dtype, m, k), wide(dtype, k, n)
+    check("aten::mm.out", [a, b], a @ b, atol=1e-12, dtype=dtype)
+    check("aten::mm.out", [a, b.t().contiguous().t()], a @ b, atol=1e-12, dtype=dtype)
+    check("aten::mm.out", [a.t().contiguous().t(), b], a @ b, atol=1e-12, dtype=dtype)
+    c = wide(dtype, n)
+    check(
+        "aten::addmm.out", [c, a, b, 3, -2], torch.addmm(c, a, b, beta=3, alpha=-2), atol=1e-12, dtype=dtype
+    )
+    check("aten::bmm.out", [a[None], b[None]], (a @ b)[None], atol=1e-12, dtype=dtype)
+    check("aten::linear.out", [a, b.t().contiguous(), c], a @ b + c, atol=1e-12, dtype=dtype)
+
+
+def test_not_finite_float64_reach_their_row_and_column_alone() -> None:
+    a, b = torch.randn(14, 19, dtype=torch.float64), torch.randn(19, 35, dtype=torch.float64)
+    a[3, 7] = math.nan
+    b[2, 30] = math.inf
+    check("aten::mm.out", [a, b], a @ b, atol=1e-12, dtype=torch.float64)
+    c = torch.full((35,), math.nan, dtype=torch.float64)
+    check("aten::addmm.out", [c, a, b, 0, 1], a @ b, atol=1e-12, dtype=torch.float64)

@@ -1,4 +1,3 @@
-#include "kernels/optimized/layout.h"
 #include "kernels/optimized/matrices.h"
 #include "kernels/optimized/nn.h"
 #include "kernels/shared/shape.h"
@@ -7,7 +6,7 @@ namespace rushlight::optimized {
 
 bool addmm_out(KernelRuntimeContext& context, const Tensor& summand, const Tensor& a, const Tensor& b,
                const Scalar& beta, const Scalar& alpha, Tensor& out) {
-  if (!all_float(summand, a, b, out) || a.dim() != 2 || b.dim() != 2 || a.size(1) != b.size(0)) return false;
+  if (!are_matrices(summand, a, b, out) || a.dim() != 2 || b.dim() != 2 || a.size(1) != b.size(0)) return false;
   MatmulProblem problem;
   problem.rows = a.size(0);
   problem.columns = b.size(1);
@@ -20,7 +19,7 @@ bool addmm_out(KernelRuntimeContext& context, const Tensor& summand, const Tenso
   problem.out = matrix_of(out);
   problem.alpha = alpha;
   problem.beta = beta;
-  return multiply_matrices(context, problem);
+  return multiply_matrices(context, a.scalar_type(), problem);
 }
 
 }  // namespace rushlight::optimized

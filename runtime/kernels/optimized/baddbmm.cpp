@@ -1,4 +1,3 @@
-#include "kernels/optimized/layout.h"
 #include "kernels/optimized/matrices.h"
 #include "kernels/optimized/nn.h"
 #include "kernels/shared/shape.h"
@@ -7,7 +6,7 @@ namespace rushlight::optimized {
 
 bool baddbmm_out(KernelRuntimeContext& context, const Tensor& summand, const Tensor& a, const Tensor& b,
                  const Scalar& beta, const Scalar& alpha, Tensor& out) {
-  if (!all_float(summand, a, b, out) || a.dim() != 3 || b.dim() != 3 || a.size(0) != b.size(0) ||
+  if (!are_matrices(summand, a, b, out) || a.dim() != 3 || b.dim() != 3 || a.size(0) != b.size(0) ||
       a.size(2) != b.size(1)) {
     return false;
   }
@@ -24,7 +23,7 @@ bool baddbmm_out(KernelRuntimeContext& context, const Tensor& summand, const Ten
   problem.out = matrix_of(out, true);
   problem.alpha = alpha;
   problem.beta = beta;
-  return multiply_matrices(context, problem);
+  return multiply_matrices(context, a.scalar_type(), problem);
 }
 
 }  // namespace rushlight::optimized

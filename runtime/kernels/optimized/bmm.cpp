@@ -1,4 +1,3 @@
-#include "kernels/optimized/layout.h"
 #include "kernels/optimized/matrices.h"
 #include "kernels/optimized/nn.h"
 #include "kernels/shared/shape.h"
@@ -6,7 +5,7 @@
 namespace rushlight::optimized {
 
 bool bmm_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
-  if (!all_float(a, b, out) || a.dim() != 3 || b.dim() != 3 || a.size(0) != b.size(0) || a.size(2) != b.size(1)) {
+  if (!are_matrices(a, b, out) || a.dim() != 3 || b.dim() != 3 || a.size(0) != b.size(0) || a.size(2) != b.size(1)) {
     return false;
   }
   if (!resize_out(context, out, {a.size(0), a.size(1), b.size(2)})) return true;
@@ -18,7 +17,7 @@ bool bmm_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Te
   problem.a = matrix_of(a, true);
   problem.b = matrix_of(b, true);
   problem.out = matrix_of(out, true);
-  return multiply_matrices(context, problem);
+  return multiply_matrices(context, a.scalar_type(), problem);
 }
 
 }  // namespace rushlight::optimized

@@ -8,8 +8,9 @@ namespace rushlight::optimized {
 bool linear_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& weight,
                 const std::optional<Tensor>& bias, Tensor& out) {
   const int64_t rank = in.dim();
-  if (!is_row_major_float(in) || !is_float(weight) || !is_row_major_float(out) || (bias && !is_float(*bias)) ||
-      rank < 1 || weight.dim() != 2 || weight.size(1) != in.size(rank - 1) || weight.stride(1) != 1) {
+  if (!are_matrices(in, weight, out) || !is_row_major(in) || !is_row_major(out) ||
+      (bias && bias->scalar_type() != in.scalar_type()) || rank < 1 || weight.dim() != 2 ||
+      weight.size(1) != in.size(rank - 1) || weight.stride(1) != 1) {
     return false;
   }
   MatmulProblem problem;
@@ -25,7 +26,7 @@ bool linear_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& w
   problem.a = {in.mutable_data_ptr(), 0, problem.depth, 1};
   problem.b = {weight.mutable_data_ptr(), 0, 1, weight.stride(0)};
   problem.out = {out.mutable_data_ptr(), 0, problem.columns, 1};
-  return multiply_matrices(context, problem);
+  return multiply_matrices(context, in.scalar_type(), problem);
 }
 
 }  // namespace rushlight::optimized

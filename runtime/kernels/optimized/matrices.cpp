@@ -29,7 +29,11 @@ bool adjacent(int64_t stride, int64_t size) { return stride == 1 || size <= 1; }
 
 }  // namespace
 
-bool multiply_matrices(KernelRuntimeContext& context, const MatmulProblem& p) {
+bool multiply_matrices(KernelRuntimeContext& context, ScalarType dtype, const MatmulProblem& p) {
+  if (dtype != ScalarType::Float) {
+    multiply_wide_matrices(context, dtype, p);
+    return true;
+  }
   if (!adjacent(p.a.column, p.depth) || !adjacent(p.out.column, p.columns)) return false;
   F32Gemm gemm{};
   gemm.m = p.rows, gemm.n = p.columns, gemm.k = p.depth;

@@ -1,4 +1,3 @@
-#include "kernels/optimized/layout.h"
 #include "kernels/optimized/matrices.h"
 #include "kernels/optimized/nn.h"
 #include "kernels/shared/shape.h"
@@ -6,7 +5,7 @@
 namespace rushlight::optimized {
 
 bool mm_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
-  if (!all_float(a, b, out) || a.dim() != 2 || b.dim() != 2 || a.size(1) != b.size(0)) return false;
+  if (!are_matrices(a, b, out) || a.dim() != 2 || b.dim() != 2 || a.size(1) != b.size(0)) return false;
   if (!resize_out(context, out, {a.size(0), b.size(1)})) return true;
   MatmulProblem problem;
   problem.rows = a.size(0);
@@ -15,7 +14,7 @@ bool mm_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Ten
   problem.a = matrix_of(a);
   problem.b = matrix_of(b);
   problem.out = matrix_of(out);
-  return multiply_matrices(context, problem);
+  return multiply_matrices(context, a.scalar_type(), problem);
 }
 
 }  // namespace rushlight::optimized

@@ -1,4 +1,4 @@
-// Inner loops over integers, and over elements of any type, one table for each instruction set.
+// Inner loops over integers, over elements of any type, and over 64-bit numbers, one table for each instruction set.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,9 @@ namespace rushlight::microkernels {
 
 enum class IntegerType : uint8_t { UInt8, Int8, Int16, Int32, Int64 };
 enum class IntegerOp : uint8_t { Add, Sub, Mul, Maximum, Minimum };
+
+// The number of columns of add_products().
+inline constexpr int64_t kProductColumns = 32;
 
 // A step is 1 or 0. At least one step is 1, unless n is 1. The result may be the memory of an operand whose step is 1.
 struct IntegerMicrokernels {
@@ -32,6 +35,10 @@ struct IntegerMicrokernels {
   // y[i] = c[i] ? a[i] : b[i] for elements of 1, 2, 4 or 8 bytes.
   void (*select)(int64_t size, const uint8_t* c, int64_t c_step, const void* a, int64_t a_step, const void* b,
                  int64_t b_step, void* y, int64_t n);
+  // sums[r][c] += the sum of a[r * a_row + k] * b[k][c] over k < depth, for r < rows and c < kProductColumns, in
+  // float64 or modulo 2^64. It also changes up to three rows of sums after the last one.
+  void (*add_products)(bool is_float, const void* a, int64_t a_row, const void* b, void* sums, int64_t rows,
+                       int64_t depth);
 };
 
 // Returns the best table for this machine, or the table that the environment variable RUSHLIGHT_ISA selects.

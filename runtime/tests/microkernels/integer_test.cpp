@@ -146,6 +146,22 @@ void check_reductions(const IntegerMicrokernels& kernels, size_t n) {
   EXPECT_EQ(kernels.find(type_of<T>(), std::vector<T>(n, 1).data(), count, 2), count);
 }
 
+template <typename T>
+void check_products(const IntegerMicrokernels& kernels, size_t rows, size_t depth) {
+  const size_t columns = static_cast<size_t>(kProductColumns), row = depth + 1;
+  std::mt19937_64 random(rows);
+  const auto number = [&] { return static_cast<T>(static_cast<T>(random() % 1000) - T(300)); };
+  std::vector<T> a(rows * row), b(depth * columns), sums((rows + 3) * columns), want;
+  for (auto* numbers : {&a, &b, &sums}) std::generate(numbers->begin(), numbers->end(), number);
+  want = sums;
+  for (size_t i = 0; i < rows * columns; ++i) {
+    for (size_t k = 0; k < depth; ++k) want[i] += a[i / columns * row + k] * b[k * columns + i % columns];
+  }
+  kernels.add_products(std::is_floating_point_v<T>, a.data(), static_cast<int64_t>(row), b.data(), sums.data(),
+                       static_cast<int64_t>(rows), static_cast<int64_t>(depth));
+  for (size_t i = 0; i < rows * columns; ++i) ASSERT_EQ(sums[i], want[i]) << i;
+}
+
 class IntegerTest : public testing::TestWithParam<const IntegerMicrokernels*> {};
 
 INSTANTIATE_TEST_SUITE_P(Sets, IntegerTest, testing::ValuesIn(all_sets()),
@@ -170,6 +186,15 @@ TEST_P(IntegerTest, Reductions) {
     check_reductions<int16_t>(*GetParam(), n);
     check_reductions<int32_t>(*GetParam(), n);
     check_reductions<int64_t>(*GetParam(), n);
+  }
+}
+
+TEST_P(IntegerTest, Products) {
+  for (const size_t rows : {1, 2, 3, 4, 7, 16}) {
+    for (const size_t depth : {0, 1, 5, 64}) {
+      check_products<double>(*GetParam(), rows, depth);
+      check_products<uint64_t>(*GetParam(), rows, depth);
+    }
   }
 }
 

@@ -283,6 +283,54 @@ static void integer_select(int64_t size, const uint8_t* c, int64_t c_step, const
   run(uint64_t());
 }
 
+#if defined(__AVX512F__)
+static constexpr int kVectorBytes = 64, kProductRows = 4;
+#elif defined(__AVX2__)
+static constexpr int kVectorBytes = 32, kProductRows = 2;
+#else
+static constexpr int kVectorBytes = 16, kProductRows = 2;
+#endif
+
+// Keeps the sums of kProductRows rows and four vectors of columns in registers.
+template <typename T>
+static void add_products_of(const T* a, int64_t a_row, const T* b, T* sums, int64_t rows, int64_t depth) {
+  typedef T Vector __attribute__((vector_size(kVectorBytes)));
+  typedef T Unaligned __attribute__((vector_size(kVectorBytes), aligned(8), may_alias));
+  constexpr int kVectors = 4, kLanes = kVectorBytes / 8;
+  for (int64_t r = 0; r < rows; r += kProductRows, sums += kProductRows * kProductColumns) {
+    const T* from[kProductRows];  // rows after the last one repeat it
+    for (int i = 0; i < kProductRows; ++i) from[i] = a + (r + i < rows ? r + i : rows - 1) * a_row;
+    for (int64_t c = 0; c < kProductColumns; c += kVectors * kLanes) {
+      Unaligned* const to = reinterpret_cast<Unaligned*>(sums + c);
+      constexpr int64_t kStep = kProductColumns / kLanes;  // vectors of a row
+      Vector part[kProductRows][kVectors];
+      RL_UNROLL for (int i = 0; i < kProductRows; ++i) {
+        RL_UNROLL for (int j = 0; j < kVectors; ++j) part[i][j] = to[i * kStep + j];
+      }
+      const Unaligned* row = reinterpret_cast<const Unaligned*>(b + c);
+      for (int64_t k = 0; k < depth; ++k, row += kStep) {
+        const Vector columns[kVectors] = {row[0], row[1], row[2], row[3]};
+        RL_UNROLL for (int i = 0; i < kProductRows; ++i) {
+          const Vector factor = from[i][k] - Vector{};
+          RL_UNROLL for (int j = 0; j < kVectors; ++j) part[i][j] += factor * columns[j];
+        }
+      }
+      RL_UNROLL for (int i = 0; i < kProductRows; ++i) {
+        RL_UNROLL for (int j = 0; j < kVectors; ++j) to[i * kStep + j] = part[i][j];
+      }
+    }
+  }
+}
+
+static void integer_add_products(bool is_float, const void* a, int64_t a_row, const void* b, void* sums, int64_t rows,
+                                 int64_t depth) {
+  const auto run = [&](auto tag) {
+    using T = decltype(tag);
+    add_products_of(static_cast<const T*>(a), a_row, static_cast<const T*>(b), static_cast<T*>(sums), rows, depth);
+  };
+  is_float ? run(double()) : run(uint64_t());
+}
+
 static constexpr IntegerMicrokernels make_integer_table(const char* name) {
   IntegerMicrokernels t{};
   t.name = name;
@@ -295,6 +343,7 @@ static constexpr IntegerMicrokernels make_integer_table(const char* name) {
   RL_SET(extreme, integer_extreme);
   RL_SET(find, integer_find);
   RL_SET(select, integer_select);
+  RL_SET(add_products, integer_add_products);
   return t;
 }
 
