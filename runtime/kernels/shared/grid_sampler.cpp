@@ -239,54 +239,40 @@ struct Points {
     }
   }
 
-  // Returns the weighted sum of Count taps of point `i` from `tap` on. Finite elements outside of the image add 0.
-  template <int Count, typename T>
+  // Returns the weighted sum of taps [tap, tap + 4) of point `i`.
+  template <typename T>
   W sum_of(const T* plane, int tap, int64_t i) const {
     const auto product = [&](int k) { return weights[tap + k][i] * static_cast<W>(plane[offsets[tap + k][i]]); };
-    const W sum = ((W(0) + product(0)) + product(1)) + product(2) + product(3);
-    if constexpr (Count == 4) return sum;
-    return sum + product(4) + product(5) + product(6) + product(7);
+    return W(0) + product(0) + product(1) + product(2) + product(3);
   }
 
-  // Writes the elements of one channel. Lines: the number of lines of four taps for bicubic interpolation, else 1.
-  template <int Lines, int Count, typename T>
-  void write(const T* plane, T* target) const {
-    const auto value = [&](int64_t i) {
-      if constexpr (Lines == 1) return sum_of<Count>(plane, 0, i);
-      W sum = 0;
-      for (int line = 0; line < Lines; ++line) {
-        sum += axis_taps[1].weights[line][i] * sum_of<Count>(plane, line * Count, i);
-      }
-      return sum;
-    };
-    for (int64_t i = 0; i < length; ++i) {
-      W result = value(i);
-      // An infinity or NaN may come from an element that stands for one outside of the image.
-      if (outside[i] != 0 && !(result - result == 0)) result = inside_sum(plane, i, Lines, Count);
-      target[to[i]] = static_cast<T>(result);
-    }
-  }
-
-  // Returns the result for point `i` without the taps outside of the image.
+  // Does the same without the taps outside of the image.
   template <typename T>
-  W inside_sum(const T* plane, int64_t i, int lines, int per_line) const {
+  W inside_sum(const T* plane, int tap, int64_t i) const {
     W sum = 0;
-    for (int line = 0; line < lines; ++line) {
-      W part = 0;
-      for (int tap = line * per_line; tap < (line + 1) * per_line; ++tap) {
-        part += outside[i] >> tap & 1 ? W(0) : weights[tap][i] * static_cast<W>(plane[offsets[tap][i]]);
-      }
-      sum += lines == 1 ? part : axis_taps[1].weights[line][i] * part;
+    for (int k = tap; k < tap + 4; ++k) {
+      sum += outside[i] >> k & 1 ? W(0) : weights[k][i] * static_cast<W>(plane[offsets[k][i]]);
     }
     return sum;
   }
 
+  // Writes the elements of one channel.
   template <typename T>
   void write(const T* plane, T* target) const {
-    if (count == 4) return write<1, 4>(plane, target);
-    if (count == 8) return write<1, 8>(plane, target);
-    if (count == 16) return write<4, 4>(plane, target);
-    for (int64_t i = 0; i < length; ++i) target[to[i]] = outside[i] ? T(0) : plane[offsets[0][i]];
+    for (int64_t i = 0; i < length && count == 1; ++i) target[to[i]] = outside[i] ? T(0) : plane[offsets[0][i]];
+    if (count == 1) return;
+    const bool is_cubic = count == kMaxTaps;
+    const auto factor = [&](int tap, int64_t i) { return is_cubic ? axis_taps[1].weights[tap / 4][i] : W(1); };
+    for (int64_t i = 0; i < length; ++i) {
+      W sum = 0;
+      for (int tap = 0; tap < count; tap += 4) sum += factor(tap, i) * sum_of(plane, tap, i);
+      // An infinity or NaN may come from an element that stands for one outside of the image.
+      if (outside[i] != 0 && !(sum - sum == 0)) {
+        sum = 0;
+        for (int tap = 0; tap < count; tap += 4) sum += factor(tap, i) * inside_sum(plane, tap, i);
+      }
+      target[to[i]] = static_cast<T>(sum);
+    }
   }
 };
 
