@@ -1,8 +1,10 @@
 #include "kernels/shared/convolution.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/shared/accumulator.h"
+#include "kernels/shared/convert.h"
 #include "kernels/shared/dtype_switch.h"
 #include "kernels/shared/integer.h"
 #include "kernels/shared/matmul_tile.h"
@@ -10,25 +12,11 @@
 namespace rushlight {
 namespace {
 
-// Returns the input position that tap `tap` of the window reads for output position `position` of one dimension, or -1
-// if it reads none.
-inline int64_t source_position(const Convolution& c, int axis, int64_t position, int64_t tap, int64_t size) {
-  const Window3d& w = c.window;
-  int64_t source;
-  if (c.transposed) {
-    source = position + w.padding[axis] - tap * w.dilation[axis];
-    if (source < 0 || source % w.stride[axis] != 0) return -1;
-    source /= w.stride[axis];
-  } else {
-    source = position * w.stride[axis] - w.padding[axis] + tap * w.dilation[axis];
-  }
-  return source >= 0 && source < size ? source : -1;
-}
-
 struct Weight {
   int64_t outputs, inputs;  // channels per group
   int64_t output_stride, input_stride, group_stride;
   int64_t stride[3];
+  bool has_contiguous_rows;  // whether the weights of an output are contiguous, in the order of inputs and taps
 };
 
 Weight weight_of(const Convolution& c, const Tensor& weight) {
@@ -47,7 +35,14 @@ Weight weight_of(const Convolution& c, const Tensor& weight) {
     w.input_stride = second;
     w.group_stride = first * w.outputs;
   }
-  for (int i = 0; i < 3; ++i) w.stride[i] = i < 3 - c.dims ? 0 : weight.stride(2 + i - (3 - c.dims));
+  int64_t step = 1;
+  w.has_contiguous_rows = true;
+  for (int i = 2; i >= 0; --i) {
+    w.stride[i] = i < 3 - c.dims ? 0 : weight.stride(2 + i - (3 - c.dims));
+    w.has_contiguous_rows &= c.window.kernel[i] == 1 || w.stride[i] == step;
+    step *= c.window.kernel[i];
+  }
+  w.has_contiguous_rows &= w.inputs == 1 || w.input_stride == step;
   return w;
 }
 
@@ -61,29 +56,62 @@ inline void coordinates_of(int64_t index, const int64_t (&sizes)[3], int64_t (&a
 
 inline int64_t dot(const int64_t (&a)[3], const int64_t (&b)[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
-// Writes the elements of a channel that a tap of the window reads for the first `count` output positions of a tile, and
-// 0 for the others and for padding.
-template <typename T, typename Accumulator>
-void pack_row(const Convolution& c, const ImageLayout& in, const T* plane, const int64_t (&tap)[3],
-              const int64_t (*positions)[3], int64_t count, Accumulator (&packed)[kTileColumns]) {
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t z = source_position(c, 0, positions[i][0], tap[0], in.size[0]);
-    const int64_t y = source_position(c, 1, positions[i][1], tap[1], in.size[1]);
-    const int64_t x = source_position(c, 2, positions[i][2], tap[2], in.size[2]);
-    packed[i] = (z | y | x) < 0
-                    ? Accumulator(0)
-                    : static_cast<Accumulator>(plane[z * in.stride[0] + y * in.stride[1] + x * in.stride[2]]);
+// Copies the elements at `offsets`, and zeros for negative offsets.
+using Gather = void (*)(const uint8_t* from, const int64_t* offsets, int64_t count, void* to);
+
+template <size_t size>
+void gather(const uint8_t* from, const int64_t* offsets, int64_t count, void* to) {
+  uint8_t* place = static_cast<uint8_t*>(to);
+  for (int64_t i = 0; i < count; ++i, place += size) {
+    if (offsets[i] < 0) {
+      std::memset(place, 0, size);
+    } else {
+      std::memcpy(place, from + offsets[i] * static_cast<int64_t>(size), size);
+    }
   }
-  std::fill(packed + count, packed + kTileColumns, Accumulator(0));
 }
 
-// Multiplies the weight matrix [outputs, inputs x taps] by the matrix of windows [inputs x taps, positions], in tiles.
-template <typename T>
+// Sets the offsets of the elements of a channel that a tap of the window reads for the first `count` output positions
+// of a tile; -1 stands for padding. `origins` are the positions that the first tap reads, times the stride for a
+// transposed convolution.
+void find_sources(const Convolution& c, const ImageLayout& in, const int64_t (&tap)[3], const int64_t (*origins)[3],
+                  int64_t count, int64_t* offsets) {
+  int64_t shift[3];
+  for (int i = 0; i < 3; ++i) shift[i] = tap[i] * c.window.dilation[i] * (c.transposed ? -1 : 1);
+  const auto offset_of = [&](int64_t z, int64_t y, int64_t x) {
+    const auto is_in = [&](int axis, int64_t at) {
+      return static_cast<uint64_t>(at) < static_cast<uint64_t>(in.size[axis]);
+    };
+    const int64_t offset = z * in.stride[0] + y * in.stride[1] + x * in.stride[2];
+    return is_in(0, z) & is_in(1, y) & is_in(2, x) ? offset : -1;
+  };
+  if (!c.transposed) {
+    for (int64_t i = 0; i < count; ++i) {
+      offsets[i] = offset_of(origins[i][0] + shift[0], origins[i][1] + shift[1], origins[i][2] + shift[2]);
+    }
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t at[3];
+    for (int axis = 0; axis < 3; ++axis) {
+      const int64_t stride = c.window.stride[axis], place = origins[i][axis] + shift[axis];
+      at[axis] = place % stride == 0 ? place / stride : -1;
+    }
+    offsets[i] = offset_of(at[0], at[1], at[2]);
+  }
+}
+
+// Multiplies the weight matrix [outputs, inputs x taps] by the matrix of windows [inputs x taps, positions], in tiles,
+// in the compute type C of the elements.
+template <typename C>
 void run(KernelRuntimeContext& context, const Convolution& c, const Tensor& in_tensor, const Tensor& weight_tensor,
-         const std::optional<Tensor>& bias, const Tensor& out_tensor) {
-  using Accumulator = AccumulatorOf<T>;
+         const std::optional<Tensor>& bias, const Tensor& out_tensor, Gather gather) {
+  using Accumulator = AccumulatorOf<C>;
   const ImageLayout in(in_tensor, c.dims), out(out_tensor, c.dims);
   const Weight weight = weight_of(c, weight_tensor);
+  const ScalarType dtype = in_tensor.scalar_type();
+  const Convert load = load_function(dtype, scalar_type_of<C>), store = store_function(scalar_type_of<C>, dtype);
+  const auto size = static_cast<int64_t>(element_size(dtype));
   const int64_t row_tiles = (weight.outputs + kTileRows - 1) / kTileRows;
   const int64_t column_tiles = (out.volume() + kTileColumns - 1) / kTileColumns;
   const int64_t taps = c.window.taps();
@@ -92,6 +120,14 @@ void run(KernelRuntimeContext& context, const Convolution& c, const Tensor& in_t
     MatmulTile<Accumulator> tile;
     int64_t offsets[kTileDepth];         // of the weights, from the start of a row
     int64_t positions[kTileColumns][3];  // in the output
+    int64_t origins[kTileColumns][3], sources[kTileColumns];
+    // Gathers elements and converts them.
+    const auto read = [&](const uint8_t* from, const int64_t* places, int64_t count, Accumulator* to) {
+      if (dtype == scalar_type_of<C>) return gather(from, places, count, to);
+      C elements[kTileDepth];
+      gather(from, places, count, elements);
+      load(elements, 1, to, 1, count);
+    };
     for (int64_t task = begin; task < end; ++task) {
       const int64_t r0 = task % row_tiles * kTileRows;
       const int64_t c0 = task / row_tiles % column_tiles * kTileColumns;
@@ -99,10 +135,17 @@ void run(KernelRuntimeContext& context, const Convolution& c, const Tensor& in_t
       const int64_t batch = task / (row_tiles * column_tiles * c.groups);
       const int64_t rows = std::min(kTileRows, weight.outputs - r0);
       const int64_t columns = std::min(kTileColumns, out.volume() - c0);
-      for (int64_t i = 0; i < columns; ++i) coordinates_of(c0 + i, out.size, positions[i]);
-      const T* image =
-          in_tensor.const_data_ptr<T>() + batch * in.batch_stride + group * weight.inputs * in.channel_stride;
-      const T* lhs = weight_tensor.const_data_ptr<T>() + group * weight.group_stride + r0 * weight.output_stride;
+      for (int64_t i = 0; i < columns; ++i) {
+        coordinates_of(c0 + i, out.size, positions[i]);
+        for (int axis = 0; axis < 3; ++axis) {
+          const int64_t at = positions[i][axis], padding = c.window.padding[axis];
+          origins[i][axis] = c.transposed ? at + padding : at * c.window.stride[axis] - padding;
+        }
+      }
+      const uint8_t* const image = static_cast<const uint8_t*>(in_tensor.const_data_ptr()) +
+                                   (batch * in.batch_stride + group * weight.inputs * in.channel_stride) * size;
+      const uint8_t* const lhs = static_cast<const uint8_t*>(weight_tensor.const_data_ptr()) +
+                                 (group * weight.group_stride + r0 * weight.output_stride) * size;
       tile.clear();
       for (int64_t k0 = 0; k0 < depth; k0 += kTileDepth) {
         const int64_t step = std::min(kTileDepth, depth - k0);
@@ -111,18 +154,26 @@ void run(KernelRuntimeContext& context, const Convolution& c, const Tensor& in_t
           int64_t tap[3];
           coordinates_of((k0 + k) % taps, c.window.kernel, tap);
           offsets[k] = channel * weight.input_stride + dot(tap, weight.stride);
-          pack_row(c, in, image + channel * in.channel_stride, tap, positions, columns, tile.packed[k]);
+          if (k == 0 || taps > 1) find_sources(c, in, tap, origins, columns, sources);
+          read(image + channel * in.channel_stride * size, sources, columns, tile.packed[k]);
+          std::fill(tile.packed[k] + columns, tile.packed[k] + kTileColumns, Accumulator(0));
         }
-        tile.multiply(lhs, weight.output_stride, offsets, rows, step);
+        tile.multiply(rows, step, [&](int64_t r, Accumulator* to) {
+          const uint8_t* const from = lhs + r * weight.output_stride * size;
+          weight.has_contiguous_rows ? load(from + k0 * size, 1, to, 1, step) : read(from, offsets, step, to);
+        });
       }
-      T* target = out_tensor.mutable_data_ptr<T>() + batch * out.batch_stride;
+      uint8_t* const target = static_cast<uint8_t*>(out_tensor.mutable_data_ptr()) + batch * out.batch_stride * size;
       for (int64_t r = 0; r < rows; ++r) {
         const int64_t channel = group * weight.outputs + r0 + r;
-        const Accumulator start =
-            bias ? static_cast<Accumulator>(bias->const_data_ptr<T>()[channel * bias->stride(0)]) : Accumulator(0);
-        T* const plane = target + channel * out.channel_stride;
+        Accumulator start(0);
+        if (bias) {
+          load(static_cast<const uint8_t*>(bias->const_data_ptr()) + channel * bias->stride(0) * size, 1, &start, 1, 1);
+        }
+        uint8_t* const plane = target + channel * out.channel_stride * size;
         for (int64_t i = 0; i < columns; ++i) {
-          plane[dot(positions[i], out.stride)] = static_cast<T>(tile.sums[r][i] + start);
+          const Accumulator sum = tile.sums[r][i] + start;
+          store(&sum, 1, plane + dot(positions[i], out.stride) * size, 1, 1);
         }
       }
     }
@@ -229,8 +280,12 @@ Shape convolved_shape(const Convolution& c, const Tensor& in, const Tensor& weig
 
 void convolve(KernelRuntimeContext& context, const Convolution& c, const Tensor& in, const Tensor& weight,
               const std::optional<Tensor>& bias, const Tensor& out) {
-  switch_dtype<kMatmulTypes>(context, in.scalar_type(),
-                             [&](auto tag) { run<typename decltype(tag)::type>(context, c, in, weight, bias, out); });
+  Gather function = nullptr;
+  switch_element_size(context, in.element_size(),
+                      [&](auto tag) { function = gather<sizeof(typename decltype(tag)::type)>; });
+  switch_compute<kinds::kAll>(context, in.scalar_type(), [&](auto tag) {
+    run<typename decltype(tag)::type>(context, c, in, weight, bias, out, function);
+  });
 }
 
 void convolve_weight_gradient(KernelRuntimeContext& context, const Convolution& c, const Tensor& small,

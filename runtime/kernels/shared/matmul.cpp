@@ -1,15 +1,22 @@
 #include "kernels/shared/matmul.h"
 
 #include "kernels/shared/accumulator.h"
+#include "kernels/shared/convert.h"
 #include "kernels/shared/dtype_switch.h"
 #include "kernels/shared/matmul_tile.h"
 
 namespace rushlight {
 namespace {
 
-template <typename T>
-void run(KernelRuntimeContext& context, const MatmulProblem& p) {
-  using Accumulator = AccumulatorOf<T>;
+// Computes in the compute type C of `dtype`.
+template <typename C>
+void run(KernelRuntimeContext& context, ScalarType dtype, const MatmulProblem& p) {
+  using Accumulator = AccumulatorOf<C>;
+  const Convert load = load_function(dtype, scalar_type_of<C>), store = store_function(scalar_type_of<C>, dtype);
+  const auto size = static_cast<int64_t>(element_size(dtype));
+  const auto at = [size](const MatrixStack& stack, int64_t batch, int64_t row, int64_t column) {
+    return static_cast<uint8_t*>(stack.data) + (batch * stack.batch + row * stack.row + column * stack.column) * size;
+  };
   const int64_t row_tiles = (p.rows + kTileRows - 1) / kTileRows;
   const int64_t column_tiles = (p.columns + kTileColumns - 1) / kTileColumns;
   const Accumulator alpha = static_cast<Accumulator>(p.alpha.to<NumberOf<Accumulator>>());
@@ -17,35 +24,32 @@ void run(KernelRuntimeContext& context, const MatmulProblem& p) {
   const bool has_bias = p.bias.data != nullptr && beta != Accumulator(0);
   context.parallel_for(0, p.batches * row_tiles * column_tiles, 1, [&](int64_t begin, int64_t end) {
     MatmulTile<Accumulator> tile;
-    int64_t offsets[kTileDepth];
-    for (int64_t k = 0; k < kTileDepth; ++k) offsets[k] = k * p.a.column;
     for (int64_t task = begin; task < end; ++task) {
       const int64_t batch = task / (row_tiles * column_tiles);
       const int64_t r0 = task / column_tiles % row_tiles * kTileRows;
       const int64_t c0 = task % column_tiles * kTileColumns;
       const int64_t rows = std::min(kTileRows, p.rows - r0);
       const int64_t columns = std::min(kTileColumns, p.columns - c0);
-      const T* a = static_cast<const T*>(p.a.data) + batch * p.a.batch + r0 * p.a.row;
-      const T* b = static_cast<const T*>(p.b.data) + batch * p.b.batch + c0 * p.b.column;
       tile.clear();
       for (int64_t k0 = 0; k0 < p.depth; k0 += kTileDepth) {
         const int64_t depth = std::min(kTileDepth, p.depth - k0);
         for (int64_t k = 0; k < depth; ++k) {
-          const T* from = b + (k0 + k) * p.b.row;
-          for (int64_t c = 0; c < columns; ++c) tile.packed[k][c] = static_cast<Accumulator>(from[c * p.b.column]);
+          load(at(p.b, batch, k0 + k, c0), p.b.column, tile.packed[k], 1, columns);
           std::fill(tile.packed[k] + columns, tile.packed[k] + kTileColumns, Accumulator(0));
         }
-        tile.multiply(a + k0 * p.a.column, p.a.row, offsets, rows, depth);
+        tile.multiply(rows, depth, [&](int64_t r, Accumulator* lhs) {
+          load(at(p.a, batch, r0 + r, k0), p.a.column, lhs, 1, depth);
+        });
       }
-      T* out = static_cast<T*>(p.out.data) + batch * p.out.batch + r0 * p.out.row + c0 * p.out.column;
-      const T* bias = static_cast<const T*>(p.bias.data);
-      if (has_bias) bias += batch * p.bias.batch + r0 * p.bias.row + c0 * p.bias.column;
+      Accumulator bias[kTileColumns];
       for (int64_t r = 0; r < rows; ++r) {
+        Accumulator* const values = tile.sums[r];
+        if (has_bias) load(at(p.bias, batch, r0 + r, c0), p.bias.column, bias, 1, columns);
         for (int64_t c = 0; c < columns; ++c) {
-          Accumulator value = alpha * tile.sums[r][c];
-          if (has_bias) value += beta * static_cast<Accumulator>(bias[r * p.bias.row + c * p.bias.column]);
-          out[r * p.out.row + c * p.out.column] = static_cast<T>(value);
+          values[c] = alpha * values[c];
+          if (has_bias) values[c] += beta * bias[c];
         }
+        store(values, 1, at(p.out, batch, r0 + r, c0), p.out.column, columns);
       }
     }
   });
@@ -54,7 +58,8 @@ void run(KernelRuntimeContext& context, const MatmulProblem& p) {
 }  // namespace
 
 void matmul(KernelRuntimeContext& context, ScalarType dtype, const MatmulProblem& problem) {
-  switch_dtype<kMatmulTypes>(context, dtype, [&](auto tag) { run<typename decltype(tag)::type>(context, problem); });
+  switch_compute<kinds::kAll>(context, dtype,
+                              [&](auto tag) { run<typename decltype(tag)::type>(context, dtype, problem); });
 }
 
 MatrixStack matrix_of(const Tensor& tensor, bool batched) {

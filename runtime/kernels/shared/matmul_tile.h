@@ -19,15 +19,16 @@ struct MatmulTile {
 
   void clear() { std::fill(&sums[0][0], &sums[0][0] + kTileRows * kTileColumns, Accumulator(0)); }
 
-  // Adds lhs(r, k) * packed[k][c] to sums[r][c], where lhs(r, k) is lhs[r * row_stride + offsets[k]].
-  template <typename T>
-  void multiply(const T* lhs, int64_t row_stride, const int64_t* offsets, int64_t rows, int64_t depth) {
+  // Adds lhs[k] * packed[k][c] to sums[r][c], where load(r, lhs) writes the `depth` numbers of row r of the LHS.
+  template <typename Load>
+  void multiply(int64_t rows, int64_t depth, const Load& load) {
+    Accumulator lhs[kTileDepth];
     for (int64_t r = 0; r < rows; ++r) {
+      load(r, lhs);
       Accumulator row[kTileColumns];
       std::copy(sums[r], sums[r] + kTileColumns, row);
-      const T* from = lhs + r * row_stride;
       for (int64_t k = 0; k < depth; ++k) {
-        const Accumulator factor = static_cast<Accumulator>(from[offsets[k]]);
+        const Accumulator factor = lhs[k];
         for (int64_t c = 0; c < kTileColumns; ++c) row[c] += factor * packed[k][c];
       }
       std::copy(row, row + kTileColumns, sums[r]);
