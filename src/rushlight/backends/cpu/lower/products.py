@@ -9,7 +9,7 @@ from rushlight.backends.cpu.lower.attention import as_rank_4, decomposed_attenti
 from rushlight.backends.cpu.lower.lowering import ChainBuilder, Lowering
 from rushlight.backends.cpu.lower.nodes import is_empty, rank_of
 from rushlight.backends.cpu.lower.row import Row
-from rushlight.backends.cpu.plan.node import Convolution
+from rushlight.backends.cpu.plan.node import Chain, Convolution
 from rushlight.backends.cpu.plan.sizes import product, same
 from rushlight.backends.cpu.plan.tables import BinaryFunction, MatMul
 from rushlight.backends.cpu.plan.tensor import Tensor, constant
@@ -21,6 +21,8 @@ aten = torch.ops.aten
 
 _MAX_PLANES = 16
 """The most inputs and outputs of a product that is computed on planes."""
+_MIN_RESULTS = 8
+"""The least results for each element of the batch for which a sum of products becomes a matrix product."""
 _MIN_PLANE = 256
 """The least elements of a plane. With fewer elements, the steps take as long as the copies."""
 
@@ -159,6 +161,70 @@ def matmul(lowering: Lowering, node: Node) -> None:
         b = lowering.with_innermost(b, b.rank - 1, node)
     lowering.emit(MatMul(a=as_rank_4(a), b=as_rank_4(b), output=as_rank_4(out)), node)
     lowering.set_tensor(node, out)
+
+
+def sum_of_products(lowering: Lowering, node: Node, axis: int) -> Tensor | None:
+    """Lowers the sum of a * b over one dimension to a matrix product, if a or b is broadcast.
+
+    For example, torch.export writes a product of a matrix and a vector in this form. The dimensions that only
+    a has are the rows of the product, those that only b has are its columns, and those of both are its batch.
+
+    Args:
+        lowering: the steps emitted so far.
+        node: the sum.
+        axis: the dimension.
+
+    Returns:
+        The result, in which the dimension has size 1; None if the sum does not have this form.
+    """
+    step = lowering.sole_writer(node.args[0], node)
+    chain = None if step is None else step.of(Chain)
+    if step is None or chain is None or not _is_product(chain) or not lowering.aliases.may_run_later(step):
+        return None
+    a, b = chain.inputs
+    kept = [i for i in range(a.rank) if i != axis and not same(a.sizes[i], 1)]
+    rows = [i for i in kept if same(b.strides[i], 0) and not same(a.strides[i], 0)]
+    columns = [i for i in kept if same(a.strides[i], 0)]
+    batch = [i for i in kept if i not in (*rows, *columns)]
+    if not rows:
+        a, b, rows, columns = b, a, columns, rows
+    results = lowering.symbols.upper(product(a.sizes[i] for i in (*rows, *columns)))
+    if len(batch) > 1 or results < _MIN_RESULTS or same(a.strides[axis], 0) or same(b.strides[axis], 0):
+        return None
+    left, right = (_matrices(t, batch, own, axis) for t, own in ((a, rows), (b, columns)))
+    if left is None or right is None:
+        return None
+    order = [*(i for i in range(a.rank) if i not in (*rows, *columns)), *rows, *columns]
+    out = lowering.new_tensor([1 if i == axis else size for i, size in enumerate(a.sizes)], order)
+    target = out.permute(order).view((*left.sizes[:2], right.sizes[1]))
+    assert target is not None
+    lowering.remove_step(step)
+    left = lowering.with_innermost(left, 2, node)
+    if not same(right.strides[1], 1) and not same(right.strides[2], 1):
+        right = lowering.with_innermost(right, 2, node)
+    matmul = MatMul(a=as_rank_4(left), b=as_rank_4(right.permute((0, 2, 1))), output=as_rank_4(target))
+    lowering.emit(matmul, node, step.nodes)
+    return out
+
+
+def _is_product(chain: Chain) -> bool:
+    """Returns whether a chain multiplies two tensors of float32."""
+    is_product = len(chain.inputs) == 2 and [item.function for item in chain.code] == [BinaryFunction.MUL]
+    return is_product and all(t.dtype is torch.float32 for t in (*chain.inputs, chain.output))
+
+
+def _matrices(tensor: Tensor, batch: list[int], own: list[int], axis: int) -> Tensor | None:
+    """Returns a view [batch, product of the dimensions `own`, size of `axis`], or None if there is none."""
+    for i in range(tensor.rank):
+        if i not in (*batch, *own, axis):
+            tensor = tensor.narrow(i, 0, 1)
+    others = [i for i in range(tensor.rank) if i not in (*batch, *own, axis)]
+    sizes = (
+        product(tensor.sizes[i] for i in batch),
+        product(tensor.sizes[i] for i in own),
+        tensor.sizes[axis],
+    )
+    return tensor.permute((*others, *batch, *own, axis)).view(sizes)
 
 
 # ---- Checks: each returns the reason why a node is refused, or None ----

@@ -16,6 +16,7 @@ from rushlight.backends.cpu.lower.nodes import (
     shape_of,
     tensors_of,
 )
+from rushlight.backends.cpu.lower.products import sum_of_products
 from rushlight.backends.cpu.lower.row import Row
 from rushlight.backends.cpu.plan.sizes import same
 from rushlight.backends.cpu.plan.tables import (
@@ -46,7 +47,11 @@ REDUCTIONS = {
 def reduce(lowering: Lowering, node: Node) -> None:
     """Lowers a sum, mean, maximum or minimum over some dimensions, or all."""
     x = lowering.tensor(node.args[0])
-    out = reduced(lowering, node, x, REDUCTIONS[aten_op(node.target)])  # type: ignore[index]
+    reduction, axes, out = REDUCTIONS[aten_op(node.target)], _axes(node, x.rank), None  # type: ignore[index]
+    if reduction is Reduction.SUM and len(axes) == 1:
+        out = sum_of_products(lowering, node, *axes)
+    if out is None:
+        out = reduced(lowering, node, x, reduction)
     value = tensors_of(node)[0]
     result = out.view(tuple(lowering.symbols.register(size) for size in value.shape))
     assert result is not None
