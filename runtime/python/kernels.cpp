@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/cpu_features.h"
 #include "core/kernel_rows.h"
 #include "python/bindings.h"
 #include "python/errors.h"
@@ -418,6 +419,7 @@ nb::list call_kernel(const std::string& name, nb::sequence args, const std::opti
   clear_last_error_message();
   {
     nb::gil_scoped_release release;
+    clear_upper_registers();
     kernel->boxed.call(context, values.data());
   }
   if (context.failed()) {

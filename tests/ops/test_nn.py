@@ -250,7 +250,13 @@ CASES: dict[str, Callable[[], list[Case]]] = {
     },
     **{
         f"aten::{name}.out": lambda: without_halves(
-            [*resizes(2, False, byte=True), *resizes(2, True, byte=True), *scaled(2, False)]
+            [
+                *resizes(2, False, byte=True),
+                *resizes(2, True, byte=True),
+                *scaled(2, False),
+                Case(x(1, 2, 9, 1200), [4, 80], False, None, None),
+                Case(x(1, 1, 5, 1200), [2, 3], False, None, None),
+            ]
         )
         for name in ("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa")
     },

@@ -200,7 +200,7 @@ def test_group_norm(shape: tuple[int, ...], groups: int, affine: bool) -> None:
     check("aten::native_group_norm.out", args, *want, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("shape", [(2, 5, 7, 9), (4, 3), (1, 64, 28, 28), (2, 3, 17)], ids=str)
+@pytest.mark.parametrize("shape", [(2, 5, 7, 9), (4, 3), (7, 600), (1, 64, 28, 28), (2, 3, 17)], ids=str)
 @pytest.mark.parametrize("affine", [True, False])
 def test_batch_norm(shape: tuple[int, ...], affine: bool) -> None:
     x, c = torch.randn(shape), shape[1]

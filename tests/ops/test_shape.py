@@ -161,6 +161,7 @@ CASES: dict[str, Callable[[], list[Case]]] = {
     ],
     "aten::flip.out": lambda: [
         *every_size(3, 4, args=([0, -1],)),
+        *every_size(3, 75, args=([-1],)),
         Case(x(3, 4), []),
         Case(x(3, 400), [1]),
         Case(x(), []),

@@ -31,13 +31,31 @@ bool native_batch_norm_legit_no_training_out(KernelRuntimeContext& context, cons
   const float* weights = weight ? weight->const_data_ptr<float>() : nullptr;
   const float* biases = bias ? bias->const_data_ptr<float>() : nullptr;
   float* y = out.mutable_data_ptr<float>();
+  const auto factors = [&](int64_t channel, float* scale, float* shift) {
+    const float rstd = static_cast<float>(1 / std::sqrt(static_cast<double>(variances[channel]) + eps));
+    *scale = weights ? rstd * weights[channel] : rstd;
+    *shift = (biases ? biases[channel] : 0.0f) - means[channel] * *scale;
+  };
+  if (spatial == 1) {
+    constexpr int64_t kChunk = 256;
+    context.parallel_for(0, (channels + kChunk - 1) / kChunk, 1 + 64 / in.size(0), [&](int64_t begin, int64_t end) {
+      float scales[kChunk], shifts[kChunk];
+      for (int64_t first = begin * kChunk; first < std::min(channels, end * kChunk); first += kChunk) {
+        const int64_t n = std::min(kChunk, channels - first);
+        for (int64_t i = 0; i < n; ++i) factors(first + i, scales + i, shifts + i);
+        for (int64_t at = first; at < in.numel(); at += channels) {
+          kernels.binary(microkernels::BinaryOp::Mul, x + at, 1, scales, 1, y + at, n, 0);
+          kernels.binary(microkernels::BinaryOp::Add, y + at, 1, shifts, 1, y + at, n, 0);
+        }
+      }
+    });
+    return true;
+  }
   const int64_t grain = std::max<int64_t>(1, 16 * 1024 / spatial);
   context.parallel_for(0, in.size(0) * channels, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t channel = i % channels;
-      const float rstd = static_cast<float>(1 / std::sqrt(static_cast<double>(variances[channel]) + eps));
-      const float scale = weights ? rstd * weights[channel] : rstd;
-      const float shift = (biases ? biases[channel] : 0.0f) - means[channel] * scale;
+      float scale, shift;
+      factors(i % channels, &scale, &shift);
       kernels.unary(microkernels::UnaryOp::Affine, x + i * spatial, y + i * spatial, spatial, scale, shift);
     }
   });

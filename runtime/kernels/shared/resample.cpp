@@ -14,6 +14,9 @@ namespace {
 
 constexpr int64_t kBlock = 64;  // results that are computed at a time
 
+// The most columns of a block of results whose rows are added before the columns.
+constexpr int64_t kMostColumns = 512;
+
 // sums[i] += factor * (the weighted sum of a row for the i-th of n results). `at` is the first entry of `taps`.
 template <typename T, typename W>
 void add_row(const Taps<W>& taps, int64_t at, const T* row, int64_t stride, W factor, int64_t n, W* sums) {
@@ -48,6 +51,28 @@ void add_pixels(const Taps<W>& taps, int64_t at, const T* row, int64_t stride, i
   for (int64_t i = 0; i < n; ++i) sums[i] += factor * parts[i];
 }
 
+// Computes n results of a line, from entry `at` of `columns` on, whose weights for the rows begin at entry `row` of
+// `rows`. It adds the rows first, because the results have many columns in common. Returns false if there are too many.
+bool add_rows_first(const Taps<float>& rows, int64_t row, const Taps<float>& columns, int64_t at, const float* plane,
+                    int64_t row_stride, int64_t n, float* sums) {
+  const int64_t first = columns.index[at], count = columns.index[at + n * columns.width - 1] - first + 1;
+  if (count > kMostColumns) return false;
+  float added[kMostColumns] = {};
+  for (int64_t y = row; y < row + rows.width; ++y) {
+    const float* const from = plane + rows.index[y] * row_stride + first;
+    const float weight = rows.weight[y];
+    for (int64_t x = 0; x < count; ++x) added[x] += weight * from[x];
+  }
+  const int32_t* index = columns.index + at;
+  const float* weight = columns.weight + at;
+  for (int64_t i = 0; i < n; ++i, index += columns.width, weight += columns.width) {
+    float sum = 0;
+    for (int64_t x = 0; x < columns.width; ++x) sum += weight[x] * added[index[x] - first];
+    sums[i] = sum;
+  }
+  return true;
+}
+
 template <typename T, typename W>
 void run(KernelRuntimeContext& context, const Resample& r, const Tensor& in, const Tensor& out) {
   const ImageLayout image(in, r.dims);
@@ -69,7 +94,13 @@ void run(KernelRuntimeContext& context, const Resample& r, const Tensor& in, con
     for (int64_t done = 0; done < count; done += kBlock) {
       const int64_t n = std::min(kBlock, count - done);
       W sums[kBlock] = {};
-      if (axis == 2) {
+      bool is_done = false;
+      if constexpr (std::is_same_v<T, float>) {  // the images of antialiased resizing have two dimensions
+        is_done =
+            axis == 2 && r.antialias && image.stride[2] == 1 &&
+            add_rows_first(taps[1], at[1], taps[2], at[2] + done * taps[2].width, plane, image.stride[1], n, sums);
+      }
+      if (axis == 2 && !is_done) {
         for (int64_t z = at[0]; z < at[0] + taps[0].width; ++z) {
           for (int64_t y = at[1]; y < at[1] + taps[1].width; ++y) {
             const T* row = plane + taps[0].index[z] * image.stride[0] + taps[1].index[y] * image.stride[1];
@@ -77,7 +108,7 @@ void run(KernelRuntimeContext& context, const Resample& r, const Tensor& in, con
                     n, sums);
           }
         }
-      } else if (line < 2) {
+      } else if (axis != 2 && line < 2) {
         const int64_t step = line == 1 ? image.channel_stride : image.batch_stride;
         for (int64_t z = at[0]; z < at[0] + taps[0].width; ++z) {
           for (int64_t y = at[1]; y < at[1] + taps[1].width; ++y) {
@@ -86,7 +117,7 @@ void run(KernelRuntimeContext& context, const Resample& r, const Tensor& in, con
           }
         }
         plane += n * step;
-      } else {
+      } else if (axis != 2) {
         for (int64_t i = 0; i < n; ++i) {
           for (int64_t z = at[0]; z < at[0] + taps[0].width; ++z) {
             for (int64_t y = at[1]; y < at[1] + taps[1].width; ++y) {

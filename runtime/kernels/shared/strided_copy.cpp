@@ -222,6 +222,17 @@ void copy_backwards(const T* from, T* to, int64_t n) {
       std::memcpy(to + i, &word, 8);
     }
   }
+#if RL_TRANSPOSE_VECTORS
+  if constexpr (sizeof(T) == 4) {
+    typedef uint32_t Vector __attribute__((vector_size(16)));
+    for (; i + 4 <= n; i += 4) {
+      Vector v;
+      std::memcpy(&v, from - i - 3, 16);
+      v = __builtin_shufflevector(v, v, 3, 2, 1, 0);
+      std::memcpy(to + i, &v, 16);
+    }
+  }
+#endif
   for (; i < n; ++i) to[i] = from[-i];
 }
 
@@ -319,7 +330,8 @@ void strided_copy(KernelRuntimeContext& context, StridedLoops loops, const void*
   for (int i = 0; i < last; ++i) {
     if (loops[i].src == 1) read_loop = i;
   }
-  if (kCopiesBlocks && (read_loop < 0 || loops[last].src == 0) &&
+  const bool is_backwards = loops[last].src == -1 && loops[last].size * size >= kLineBytes;
+  if (kCopiesBlocks && (read_loop < 0 || loops[last].src == 0) && !is_backwards &&
       copy_short_rows(context, loops, from_bytes, to_bytes, size)) {
     return;
   }
