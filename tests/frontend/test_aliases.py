@@ -95,7 +95,19 @@ def a_view_of_a_base_in_another_order(x: Any) -> Any:
     return y, v
 
 
+def an_expanded_view(x: Any) -> Any:
+    """`base + (view - base)` would lose 0.3 next to 1e8, and bool tensors cannot be subtracted."""
+    y, mask = x[:1] * 1e8, x[1:2] > 5
+    v = y.expand(3, 4, 4)
+    v.fill_(0.3)
+    w = mask.expand(-1, -1)
+    w |= mask.flip(1)
+    w ^= True
+    return y, v, w, mask
+
+
 CASES = [
+    an_expanded_view,
     a_view_of_a_base_in_another_order,
     content_in_another_order,
     view_then_write,

@@ -147,6 +147,8 @@ class Aliases:
             return content
         if view.op is aten.alias.default:
             return content
+        if view.op is aten.expand.default:
+            return _unexpanded(base, content, emit)
         raise NeedsFallback(f"a tensor is written through {view.op or 'an item of a list of views'}")
 
 
@@ -160,6 +162,19 @@ _SCATTERS: dict[object, OpOverload] = {
 def is_view(op: OpOverload) -> bool:
     """Whether the schema of `op` declares a result that shares storage with an argument."""
     return any(result.alias_info is not None for result in op._schema.returns)
+
+
+def _unexpanded(base: Node, content: Node, emit: Emit) -> Node:
+    """Returns the content of `base` after its expanded view got `content`, whose repeated elements are equal."""
+    before, shape = meta.get_val(base).shape, meta.get_val(content).shape
+    for _ in range(len(shape) - len(before)):
+        content = emit(aten.select.int, (content, 0, 0), {})
+    for dim, size in enumerate(before):
+        if isinstance(size, int) and size == 1:
+            content = emit(aten.slice.Tensor, (content, dim, 0, 1), {})
+    if meta.get_val(content).shape != before or not all(isinstance(size, int) and size for size in shape):
+        raise NeedsFallback("a tensor is written through a view that may be empty")
+    return content
 
 
 def _squeezed(base: Node, dims: Any) -> list[int]:

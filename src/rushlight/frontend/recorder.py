@@ -239,9 +239,12 @@ def _depends_on_data(op: OpOverload, args: tuple[Any, ...]) -> bool:
 def functional_form(op: OpOverload) -> OpOverload | None:
     """Returns the functional overload of an in-place operator such as `add_.Tensor`, or None."""
     name = op._schema.name.split("::")[1]
-    if not name.endswith("_") or name.endswith("__"):
+    if not name.endswith("_"):
         return None
-    packet = getattr(getattr(torch.ops, op.namespace), name[:-1], None)
+    if name.endswith("__") and not name.startswith("__i"):
+        return None
+    name = f"__{name[3:]}" if name.endswith("__") else name[:-1]
+    packet = getattr(getattr(torch.ops, op.namespace), name, None)
     functional = getattr(packet, op._overloadname, None) if packet is not None else None
     if functional is None or functional._schema.is_mutable:
         return None
