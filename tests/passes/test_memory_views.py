@@ -7,7 +7,10 @@ from typing import Any
 import torch
 from tests.passes.support import edge_of
 
+import rushlight
+from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.ir import memory_ops, meta
+from rushlight.memory.planning_pass import MemoryPlanningPass
 from rushlight.passes.memory_views import NormalizeViewBasesPass, UseMemoryViewsPass
 from rushlight.passes.runner import run_passes
 from rushlight.passes.spec_prop import SpecPropPass
@@ -37,3 +40,25 @@ def test_memory_views() -> None:
         tuple(meta.get_spec(node.args[0]).dim_order) == tuple(range(len(node.args[0].meta["val"].shape)))
         for node in layouts
     )
+
+
+class ViewInBranch(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        def first(a: torch.Tensor) -> torch.Tensor:
+            return a.view(6, 2) * 2
+
+        def second(a: torch.Tensor) -> torch.Tensor:
+            return torch.full((6, 2), 0.5)
+
+        result: torch.Tensor = torch.cond(x.max() > 1, first, second, (x,))
+        return result
+
+
+def test_a_branch_views_an_input_in_memory_of_the_caller() -> None:
+    x = torch.arange(12.0).view(3, 4)
+    program = torch.export.export(ViewInBranch(), (x,))
+    config = ExecutorchBackendConfig(memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False))
+    compiled = rushlight.compile(program, partitioner=(), backend_config=config)
+    method = rushlight.load(compiled.buffer)
+    for value in (x, x * 0):
+        torch.testing.assert_close(method(value), ViewInBranch()(value))

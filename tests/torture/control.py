@@ -12,6 +12,17 @@ KEEPING = rows(
     torch.roll({}, 1, 0); {} * 0.5; torch.cumsum({}, 0) * 0.25; {}.clamp(-1, 1)
     """
 )
+ALIASING = rows(
+    """
+    {}.clone().mul_(2); torch.cat([{}[1:], {}[:1]]); torch.stack({}.unbind(-1), -1); {}.clone().fill_(0.5);
+    {}.unsqueeze(0).expand(2, *{}.shape)[1]; {}.reshape(-1).view({}.shape); {}.view_as({}); {}[:];
+    {}.transpose(0, -1).transpose(-1, 0); torch.stack([{}, {}])[1]; {}.flip(0).flip(0); {}.detach();
+    torch.cat(torch.split({}, 1, 0)[::-1]); {}.clone().add_({}.flip(0)); {}.clone().copy_({}[:1])
+    """
+)
+WRITES = rows(
+    "{}[:1] += 1; {}[..., -1] = 0; {}[:].mul_(0.5); {}.transpose(0, -1)[:1].neg_(); {}[::2] *= {}[::2]"
+)
 
 
 def body(scope: Scope, argument: str, result: str, captured: Value | None = None) -> tuple[Statement, ...]:
@@ -19,10 +30,17 @@ def body(scope: Scope, argument: str, result: str, captured: Value | None = None
     made: list[Statement] = []
     name = argument
     for _ in range(scope.rng.randint(1, 3)):
-        template = scope.rng.choice(KEEPING)
+        template = scope.rng.choice((*KEEPING, *ALIASING))
         new = scope.fresh("w")
         made.append(Statement(template, (name,) * template.count("{}"), (new,)))
         name = new
+        if scope.chance(0.2):
+            new = scope.fresh("w")
+            made.append(Statement(scope.rng.choice(("{}.clone()", "{} * 2")), (name,), (new,)))
+            template = scope.rng.choice(WRITES)
+            made.append(Statement(template, (new,) * template.count("{}")))
+            name = scope.fresh("w")
+            made.append(Statement(scope.rng.choice(("{}.view_as({})", "{} + {}")), (new, new), (name,)))
     if captured is not None:
         new = scope.fresh("w")
         made.append(
@@ -38,6 +56,14 @@ def body(scope: Scope, argument: str, result: str, captured: Value | None = None
 
 
 def _captured(scope: Scope, value: Value) -> Value | None:
+    """Returns a value of the same shape and dtype for a body: often a view, or a buffer."""
+    draw = scope.rng.random()
+    if draw < 0.1 and value.fixed:
+        cast = f"dtype={value.dtype}"
+        return scope.add(scope.member("buffer", f"torch.ones({list(value.shape)}, {cast})"))
+    if draw < 0.2:
+        template = scope.rng.choice(("{}.view_as({})", "{}[:1].expand_as({})", "{}[:]"))
+        return scope.add(template, *(value,) * template.count("{}"))
     found = [v for v in scope.values if v.shape == value.shape and v.dtype == value.dtype]
     return scope.rng.choice(found) if found and scope.chance(0.4) else None
 

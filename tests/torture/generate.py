@@ -11,8 +11,11 @@ from tests.torture.configurations import QUANTIZERS
 from tests.torture.graphs import (
     ALIASES,
     CONTROL,
+    CONTROL_STATE,
     IMAGES,
+    INT8,
     LAYERS,
+    NUMBERS,
     PLAIN,
     STATE,
     arguments,
@@ -59,6 +62,20 @@ def _state(scope: Scope) -> Value | None:
     return None
 
 
+def _control_state(scope: Scope) -> Value | None:
+    graph_inputs(scope, low_rank=1)
+    grow(scope, CONTROL_STATE, scope.rng.randint(3, 8))
+    return None
+
+
+def _numbers(scope: Scope) -> Value | None:
+    scope.mixed = True
+    scope.specials = scope.chance(0.6)
+    graph_inputs(scope)
+    grow(scope, NUMBERS, scope.rng.randint(2, 9))
+    return None
+
+
 def _network(build: Callable[[Scope], Value]) -> Callable[[Scope], Value | None]:
     def make(scope: Scope) -> Value | None:
         last = build(scope)
@@ -70,6 +87,9 @@ def _network(build: Callable[[Scope], Value]) -> Callable[[Scope], Value | None]
 
 
 def _quantized(scope: Scope) -> Value | None:
+    draw = scope.rng.random()
+    if draw < 0.5:
+        return _quantized_views(scope)
     draw = scope.rng.random()
     if draw < 0.4:
         return image_network(scope)
@@ -86,6 +106,28 @@ def _quantized(scope: Scope) -> Value | None:
     return None
 
 
+def _quantized_views(scope: Scope) -> None:
+    """Quantized layers, with views, parts and writes before, between and after them."""
+    rng = scope.rng
+    batch = "b" if scope.dims else rng.choice((1, 2, 3))
+    if scope.chance(0.4):
+        scope.sizes = tuple(rng.choice((1, 2, 4, 6, 8)) for _ in range(3))
+        layout = rng.choice(("contiguous", "contiguous", "channels_last", "transposed", "offset"))
+        scope.input((batch, rng.choice((2, 4, 8)), rng.randint(1, 9), rng.randint(1, 9)), layout=layout)
+        for _ in range(rng.randint(1, 3)):
+            grow(scope, {"views": 1.0, "writes": 0.3}, rng.randint(0, 2))
+            convolution(scope)
+            grow(scope, {**INT8, "images": 1.5}, rng.randint(0, 3))
+        return
+    width = rng.choice((4, 8, 16, 32, 64))
+    scope.sizes = (width, width, rng.choice((4, 8, 32, 33)))
+    scope.input((batch, *([rng.choice((1, 2, 3, 5))] if scope.chance(0.5) else []), width))
+    for _ in range(rng.randint(1, 3)):
+        grow(scope, {"views": 1.0, "writes": 0.3}, rng.randint(0, 2))
+        linear(scope)
+        grow(scope, INT8, rng.randint(0, 3))
+
+
 KINDS: dict[str, tuple[float, Callable[[Scope], Value | None]]] = {
     "graph": (28.0, _graph),
     "alias": (24.0, _alias),
@@ -95,6 +137,8 @@ KINDS: dict[str, tuple[float, Callable[[Scope], Value | None]]] = {
     "recurrent network": (4.0, _network(recurrent_network)),
     "control flow": (5.0, _control),
     "state": (7.0, _state),
+    "control and state": (4.0, _control_state),
+    "numbers": (10.0, _numbers),
     "int8": (4.0, _quantized),
 }
 DYNAMIC = (
@@ -106,6 +150,8 @@ DYNAMIC = (
     "recurrent network",
     "control flow",
     "state",
+    "control and state",
+    "numbers",
     "int8",
 )
 
@@ -114,6 +160,10 @@ def generate(seed: int, index: int) -> Case:
     """Returns the case of a seed and an index."""
     rng = random.Random(f"{seed}/{index}")
     names = list(KINDS)
+    import os
+
+    if os.environ.get("ONLY"):
+        names = os.environ["ONLY"].split(",")
     kind = rng.choices(names, [KINDS[name][0] for name in names])[0]
     draw = rng.random()
     dtype = "float16" if draw < 0.06 else "bfloat16" if draw < 0.12 else "float32"

@@ -8,6 +8,7 @@ from tests.torture import (
     elementwise,
     images,
     indexing,
+    numbers,
     products,
     reductions,
     state,
@@ -29,6 +30,7 @@ GROUPS: dict[str, Table] = {
     "writes": writes.OPERATORS,
     "creation": creation.OPERATORS,
     "control": control.OPERATORS,
+    "numbers": numbers.OPERATORS,
     "state": state.OPERATORS,
 }
 
@@ -52,6 +54,9 @@ ALIASES = {
 IMAGES = {"images": 5.0, "elementwise": 2.0, "views": 0.7, "reductions": 0.7, "writes": 0.3}
 LAYERS = {"products": 3.0, "elementwise": 1.5, "views": 1.0, "reductions": 0.7}
 CONTROL = {"control": 2.0, "elementwise": 2.0, "views": 1.0, "reductions": 0.7}
+CONTROL_STATE = {"control": 2.0, "state": 1.5, "writes": 1.5, "views": 1.5, "elementwise": 1.0}
+NUMBERS = {"numbers": 5.0, "elementwise": 2.0, "views": 0.7, "reductions": 1.0, "writes": 0.5}
+INT8 = {"products": 2.0, "views": 3.0, "elementwise": 1.5, "writes": 1.0, "reductions": 0.3}
 STATE = {"state": 2.0, "elementwise": 2.0, "views": 1.0, "writes": 1.5, "indexing": 0.5}
 
 SIZES = (1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 16, 17, 33)

@@ -241,6 +241,116 @@ def pooled(scope: Scope, x: Value) -> Value:
     )
 
 
+def shuffled_pixels(scope: Scope, x: Value) -> Value:
+    """Blocks of pixels become channels, and channels become blocks of pixels (https://arxiv.org/abs/1609.05158)."""
+    channels = _channels(x)
+    if scope.chance(0.5):
+        y = scope.add("F.pixel_shuffle({}, 2)", _conv(scope, x, channels * 4, 1))
+        return scope.add("F.avg_pool2d({}, 2)", _activation(scope, y))
+    parts = "{}[..., ::2, ::2], {}[..., 1::2, ::2], {}[..., ::2, 1::2], {}[..., 1::2, 1::2]"
+    even = scope.add("F.pad({}, (0, {}.shape[3] % 2, 0, {}.shape[2] % 2))", x, x, x)
+    form = scope.rng.choice((f"torch.cat([{parts}], 1)", "F.pixel_unshuffle({}, 2)"))
+    y = scope.add(form, *[even] * form.count("{}"))
+    return _activation(scope, _conv(scope, y, channels, 1))
+
+
+def windows(scope: Scope, x: Value) -> Value:
+    """Attention in windows of a rolled image, with a bias for positions (https://arxiv.org/abs/2103.14030)."""
+    rng = scope.rng
+    channels, size = _channels(x), rng.choice((2, 3))
+    heads = rng.choice([h for h in (1, 2, 4) if channels % h == 0])
+    width, shift, tokens = channels // heads, rng.choice((0, 1)), size * size
+    if x.dynamic(2) or x.dynamic(3):
+        return residual(scope, x)
+    rows, columns = (-(-n // size) * size for n in x.shape[2:])
+    y = scope.add("{}.permute(0, 2, 3, 1)", x)
+    y = scope.layer(f"nn.LayerNorm({channels})", y)
+    y = scope.add(f"F.pad({{}}, (0, 0, 0, {columns - x.shape[3]}, 0, {rows - x.shape[2]}))", y)
+    if shift:
+        y = scope.add(f"torch.roll({{}}, (-{shift}, -{shift}), (1, 2))", y)
+    grid = f"-1, {rows // size}, {size}, {columns // size}, {size}, {channels}"
+    y = scope.add(f"{{}}.view({grid}).transpose(2, 3).reshape(-1, {tokens}, {channels})", y)
+    qkv = scope.layer(f"nn.Linear({channels}, {3 * channels})", y)
+    qkv = scope.add(f"{{}}.reshape(-1, {tokens}, 3, {heads}, {width}).permute(2, 0, 3, 1, 4)", qkv)
+    bias = scope.parameter((heads, tokens, tokens))
+    form = rng.choice(
+        (
+            f"torch.softmax({{}}[0] * {width**-0.5} @ {{}}[1].transpose(-2, -1) + {{}}, -1) @ {{}}[2]",
+            "F.scaled_dot_product_attention({}[0], {}[1], attn_mask={}[None], value={}[2])",
+        )
+    )
+    y = scope.add(form, qkv, qkv, bias, qkv)
+    y = scope.layer(f"nn.Linear({channels}, {channels})", scope.add("{}.transpose(1, 2).flatten(2)", y))
+    grid = f"-1, {rows // size}, {columns // size}, {size}, {size}, {channels}"
+    y = scope.add(f"{{}}.view({grid}).transpose(2, 3).reshape(-1, {rows}, {columns}, {channels})", y)
+    if shift:
+        y = scope.add(f"torch.roll({{}}, ({shift}, {shift}), (1, 2))", y)
+    y = scope.add(f"{{}}[:, :{x.shape[2]}, :{x.shape[3]}].permute(0, 3, 1, 2)", y)
+    return scope.add("{} + {}", x, y)
+
+
+def pyramid(scope: Scope, x: Value) -> Value:
+    """Features of two sizes, of which each is added to or concatenated with the other."""
+    channels = _channels(x)
+    small = _activation(scope, _conv(scope, x, channels, stride=2))
+    up = scope.add(
+        f"F.interpolate({{}}, size={{}}.shape[2:], mode={scope.rng.choice(_MODES)})",
+        _plain_conv(scope, small, channels),
+        x,
+    )
+    fine = scope.add("{} + {}", _plain_conv(scope, x, channels), up)
+    down = scope.add(
+        f"F.adaptive_{scope.rng.choice(('max', 'avg'))}_pool2d({{}}, {{}}.shape[2:])", fine, small
+    )
+    joined = scope.add("torch.cat([{}, {}], 1)", down, small)
+    back = scope.add("F.interpolate({}, size={}.shape[2:])", _conv(scope, joined, channels, 1), x)
+    return scope.add("{} * torch.sigmoid({})", back, fine)
+
+
+_MODES = ('"nearest"', '"bilinear"', '"bilinear", align_corners=True', '"nearest-exact"')
+
+
+def pools(scope: Scope, x: Value) -> Value:
+    """Repeated max pooling of the same value, concatenated; or a pool minus its input."""
+    if scope.chance(0.5):
+        return scope.add("{} + F.avg_pool2d({}, 3, 1, 1, count_include_pad=False) - {}", x, x, x)
+    parts = [x]
+    for _ in range(3):
+        parts.append(scope.add("F.max_pool2d({}, 3, 1, 1)", parts[-1]))
+    return _conv(scope, scope.add("torch.cat([{}, {}, {}, {}], 1)", *parts), _channels(x), 1)
+
+
+def gated_image(scope: Scope, x: Value) -> Value:
+    """Halves of the channels, of which one is the gate of the other; sometimes with a written norm."""
+    channels = _channels(x)
+    y = _conv(scope, _norm2d(scope, x), channels * 2, scope.rng.choice((1, 3)))
+    if scope.chance(0.5):
+        y = scope.add("F.glu({}, 1)", y)
+    else:
+        a = scope.add("{}.chunk(2, 1)", y, count=2)
+        b = next(v for v in scope.values if v.name == f"v{int(a.name[1:]) + 1}")
+        y = scope.add(scope.rng.choice(("{} * {}", "{} * F.gelu({})", "{}.mul_({})")), a, b)
+    scale = scope.parameter((1, channels, 1, 1))
+    return scope.add("{} + {} * {}", x, y, scale)
+
+
+def _norm2d(scope: Scope, x: Value) -> Value:
+    """Normalizes the channels of each pixel, or groups of channels, from single operators."""
+    channels = _channels(x)
+    weight, bias = scope.parameter((channels,)), scope.parameter((channels,))
+    if scope.chance(0.5):
+        mean = scope.add("{}.mean(1, keepdim=True)", x)
+        variance = scope.add("({} - {}).pow(2).mean(1, keepdim=True)", x, mean)
+        y = scope.add("({} - {}) / torch.sqrt({} + 1e-3)", x, mean, variance)
+        return scope.add("{}[:, None, None] * {} + {}[:, None, None]", weight, y, bias)
+    groups = scope.rng.choice([g for g in (1, 2, 4) if channels % g == 0])
+    flat = scope.add(f"{{}}.reshape({{}}.shape[0], {groups}, -1)", x, x)
+    variance = scope.add("{}.var(-1, unbiased=False, keepdim=True)", flat)
+    y = scope.add("({} - {}.mean(-1, keepdim=True)) * torch.rsqrt({} + 1e-3)", flat, flat, variance)
+    y = scope.add("{}.view_as({})", y, x)
+    return scope.add("{} * {}.view(1, -1, 1, 1) + {}.view(1, -1, 1, 1)", y, weight, bias)
+
+
 BLOCKS: tuple[Callable[[Scope, Value], Value], ...] = (
     residual,
     inverted_bottleneck,
@@ -258,6 +368,11 @@ BLOCKS: tuple[Callable[[Scope, Value], Value], ...] = (
     resized,
     large_bottleneck,
     pooled,
+    shuffled_pixels,
+    windows,
+    pyramid,
+    pools,
+    gated_image,
 )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from tests.torture.case import Case, fixed
-from tests.torture.configurations import THREADS, compile_program, configurations_of, quantized
+from tests.torture.configurations import THREADS, compile_program, configurations_of, quantized, road_of
 from tests.torture.eager import plain_control_flow
 from tests.torture.execute import Calls, brief, execute
 from tests.torture.judge import problem
@@ -20,6 +20,7 @@ from tests.torture.model import Model, leaves, load
 from tests.torture.reference import FloatReference, QuantizedReference, Reference
 from torch.export import ExportedProgram
 from torch.fx import Interpreter, Node
+from torch.utils import _pytree as pytree
 
 from rushlight.ir.errors import CompileError, InternalError, PassError
 from rushlight.quantize import QuantizationError
@@ -107,7 +108,11 @@ def run(
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         try:
-            _run(case, configurations or configurations_of(case.quantizer), threads, result, executor)
+            road = road_of(case.seed, case.index, case.quantizer)
+            chosen = configurations or (*configurations_of(case.quantizer), road)
+            if "road" in chosen:
+                chosen = tuple(road if name == "road" else name for name in chosen)
+            _run(case, chosen, threads, result, executor)
         except _Skipped as error:
             result.skipped = str(error)
     return result
@@ -192,7 +197,10 @@ def _configuration(
     result: Result,
     executor: Execute,
 ) -> Finding | None:
-    """Returns the first finding in a configuration. Every sequence of calls runs twice with a new load."""
+    """Returns the first finding in a configuration.
+
+    Every sequence of calls runs twice with a new load, the second time with inputs of other strides.
+    """
     try:
         with result.stage(configuration):
             blob = compile_program(program, configuration)
@@ -202,8 +210,10 @@ def _configuration(
     judged: list[list[Any]] = []
     for count in threads:
         first: list[list[Any]] = []
-        for _ in range(2):
+        for relaid in (False, True):
             arguments = [model.arguments(call) for call in range(len(model.case.calls))]
+            if relaid:
+                arguments = pytree.tree_map(_other_strides, arguments)
             with result.stage("run"):
                 made = executor(blob, count, arguments)
             for call, got in enumerate(made.outputs):
@@ -225,6 +235,13 @@ def _configuration(
                     return Finding(configuration, "wrong", text, call, count)
         judged = first
     return None
+
+
+def _other_strides(value: Any) -> Any:
+    """Returns a tensor with the same numbers in another layout."""
+    if not isinstance(value, torch.Tensor) or value.dim() < 2:
+        return value
+    return value.transpose(0, -1).contiguous().transpose(0, -1)
 
 
 def _changed(model: Model, call: int, arguments: list[Any], allowed: list[Any]) -> str:

@@ -106,6 +106,7 @@ class Scope:
         self.values: list[Value] = []
         self.written: set[str] = set()
         self.specials = False
+        self.mixed = False
         self.writes_inputs = False
         self._count = 0
 
@@ -238,7 +239,8 @@ class Scope:
     def _check_tensor(self, tensor: Any) -> None:
         if not isinstance(tensor, torch.Tensor):
             raise Refused("no tensor")
-        if tensor.is_complex() or tensor.dtype == torch.float64 or tensor.layout != torch.strided:
+        doubles = tensor.dtype == torch.float64 and not self.mixed
+        if tensor.is_complex() or doubles or tensor.layout != torch.strided:
             raise Refused("a dtype that is left out")
         if tensor.numel() > MAX_ELEMENTS or tensor.dim() > 6:
             raise Refused("too large")
@@ -250,7 +252,11 @@ class Scope:
                 return
             if not largest <= LARGEST[tensor.dtype]:
                 raise Refused("too large, or not finite")
-        elif tensor.dtype in (torch.int64, torch.int32) and tensor.abs().max().item() > 1 << 20:
+        elif (
+            not self.mixed
+            and tensor.dtype in (torch.int64, torch.int32)
+            and tensor.abs().max().item() > 1 << 20
+        ):
             raise Refused("too large")
 
     def _snapshot(self) -> list[tuple[torch.UntypedStorage, torch.UntypedStorage]]:

@@ -148,7 +148,94 @@ def whole_module(scope: Scope, x: Value) -> Value:
     return scope.add(f"{module}({{}})", x)
 
 
-BLOCKS: tuple[Callable[[Scope, Value], Value], ...] = (attention, attention, mlp, mlp, mixer, whole_module)
+def linear_attention(scope: Scope, x: Value) -> Value:
+    """Attention without a softmax over keys, or with a decay of distant keys."""
+    width = x.shape[-1]
+    q, k, v = (_linear(scope, x, width) for _ in range(3))
+    if scope.chance(0.5):
+        q, k = (scope.add("F.elu({}) + 1", item) for item in (q, k))
+        context = scope.add("torch.einsum('btd,bte->bde', {}, {})", k, v)
+        norm = scope.add("torch.einsum('btd,bd->bt', {}, {}.sum(1))", q, k)
+        return scope.add("torch.einsum('btd,bde->bte', {}, {}) / ({}[..., None] + 1e-3)", q, context, norm)
+    q, k, v = (_heads(scope, item, 2 if width % 2 == 0 else 1) for item in (q, k, v))
+    steps = scope.add("torch.arange({})", x.size(1))
+    distance = scope.add("({}[None, :] - {}[:, None]).abs().neg().to({}.dtype)", steps, steps, x)
+    slopes = [0.5, 0.25][: q.shape[1]]
+    bias = scope.add(f"{{}} * torch.tensor({slopes})[:, None, None].to({{}}.dtype)", distance, x)
+    if scope.chance(0.5):
+        y = scope.add("F.scaled_dot_product_attention({}, {}, {}, attn_mask={})", q, k, v, bias)
+    else:
+        text = "torch.softmax({} @ {}.mT * 0.5 + {}, -1) @ {}"
+        y = scope.add(text, q, k, bias, v)
+    return scope.add("{}.transpose(1, 2).flatten(2)", y)
+
+
+def crossed(scope: Scope, x: Value) -> Value:
+    """Attention to learned queries or to pooled keys, with one pair of keys for all heads."""
+    width = x.shape[-1]
+    heads = scope.rng.choice([h for h in (1, 2, 4) if width % h == 0])
+    q = _heads(scope, _linear(scope, x, width), heads)
+    kv = _linear(scope, x, 2 * width // heads)
+    size = width // heads
+    k = scope.add(f"{{}}[..., :{size}].unsqueeze(1)", kv)
+    v = scope.add(f"{{}}[..., {size}:].unsqueeze(1)", kv)
+    form = scope.rng.choice(
+        (
+            f"torch.softmax(torch.matmul({{}} / {size**0.5}, {{}}.transpose(-1, -2)), dim=-1).matmul({{}})",
+            "F.scaled_dot_product_attention({}, {}.expand(-1, %d, -1, -1), {}.expand(-1, %d, -1, -1))"
+            % (heads, heads),
+        )
+    )
+    y = scope.add("{}.transpose(1, 2).flatten(2)", scope.add(form, q, k, v))
+    return _linear(scope, y, width, False)
+
+
+def written_cell(scope: Scope, x: Value) -> Value:
+    """A loop over the gates of a recurrent cell from single operators."""
+    width = x.shape[-1]
+    if x.dynamic(1) or x.shape[1] > 5:
+        return mlp(scope, x)
+    inner = _linear(scope, x, 4 * width)
+    h = c = scope.add("torch.zeros_like({}[:, 0])", x)
+    layer = scope.module(f"nn.Linear({width}, {4 * width}, bias=False)")
+    steps = []
+    for t in range(x.shape[1]):
+        gates = scope.add(f"{{}}[:, {t}] + {layer}({{}})", inner, h)
+        i = scope.add("{}.chunk(4, -1)", gates, count=4)
+        number = int(i.name[1:])
+        f, g, o = (next(v for v in scope.values if v.name == f"v{number + n}") for n in (1, 2, 3))
+        c = scope.add("torch.sigmoid({}) * {} + torch.sigmoid({}) * torch.tanh({})", f, c, i, g)
+        h = scope.add("torch.sigmoid({}) * torch.tanh({})", o, c)
+        steps.append(h)
+    return scope.add(f"torch.stack([{', '.join(['{}'] * len(steps))}], 1)", *steps)
+
+
+def gated_tokens(scope: Scope, x: Value) -> Value:
+    """A gated convolution over time with a causal padding, and a written norm."""
+    width = x.shape[-1]
+    scale = scope.parameter((width,))
+    y = scope.add(
+        "{} * torch.rsqrt({}.float().pow(2).mean(-1, keepdim=True) + 1e-5).to({}.dtype) * {}", x, x, x, scale
+    )
+    y = scope.add("F.pad({}.transpose(1, 2), (2, 0))", y)
+    y = scope.layer(f"nn.Conv1d({width}, {2 * width}, 3, groups={scope.rng.choice((1, width))})", y)
+    form = scope.rng.choice(("F.glu({}, 1)", "{}[:, ::2] * torch.sigmoid({}[:, 1::2])"))
+    y = scope.add(form, *[y] * form.count("{}"))
+    return scope.add("{}.transpose(1, 2)", y)
+
+
+BLOCKS: tuple[Callable[[Scope, Value], Value], ...] = (
+    attention,
+    attention,
+    mlp,
+    mlp,
+    mixer,
+    whole_module,
+    linear_attention,
+    crossed,
+    written_cell,
+    gated_tokens,
+)
 
 
 def sequence_network(scope: Scope) -> Value:

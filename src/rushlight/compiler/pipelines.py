@@ -20,7 +20,12 @@ from rushlight.compiler.config import (
     PropagateDeviceConfig,
     for_method,
 )
-from rushlight.compiler.plan_memory import PlanMemoryPass, caller_owns_outputs, state_is_planned
+from rushlight.compiler.plan_memory import (
+    PlanMemoryPass,
+    caller_owns_memory,
+    caller_owns_outputs,
+    state_is_planned,
+)
 from rushlight.compiler.preserve import CoreProgram
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.emit.program import EmitterOutput, emit_program
@@ -180,7 +185,11 @@ def edge_to_planned(
         RemoveCopiesPass(),
         FoldConstantsPass(),
     ]
-    views: list[AnyPass] = [NormalizeViewBasesPass(), RemoveDeadCodePass(), UseMemoryViewsPass()]
+    views: list[AnyPass] = [
+        NormalizeViewBasesPass(),
+        RemoveDeadCodePass(),
+        UseMemoryViewsPass(copies_arguments=caller_owns_memory(planner)),
+    ]
     reinplaces = config.run_reinplace_pass or bool(config.reinplace_extra_ops)
     device = for_method(config.propagate_device_config, method, PropagateDeviceConfig)
     file_of = default_file if config.external_constants is True else config.external_constants or None

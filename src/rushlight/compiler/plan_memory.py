@@ -52,3 +52,8 @@ def state_is_planned(planner: Any) -> bool:
 def caller_owns_outputs(planner: Any) -> bool:
     """Returns whether the caller provides the memory of outputs."""
     return not getattr(planner, "alloc_graph_output", True)
+
+
+def caller_owns_memory(planner: Any) -> bool:
+    """Returns whether the caller provides the memory of inputs or outputs."""
+    return caller_owns_outputs(planner) or not getattr(planner, "alloc_graph_input", True)

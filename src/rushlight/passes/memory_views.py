@@ -32,13 +32,31 @@ class UseMemoryViewsPass(GraphPass):
 
     A copy stays if its result is a graph output, because the caller may provide the memory of an output. It
     also stays if its base is not row-major.
+
+    Args:
+        copies_arguments: whether a copy of an argument of a body of control flow stays. The argument may be an
+            input or output whose memory the caller provides. A call then sets the memory of a view, and the
+            runtime requires that no jump skips this call.
     """
+
+    def __init__(self, copies_arguments: bool = False) -> None:
+        super().__init__()
+        self._copies_arguments = copies_arguments
+        self._method: GraphModule | None = None
+
+    @override
+    def rewrite_all(self, graph_module: GraphModule) -> bool:
+        self._method = graph_module
+        return super().rewrite_all(graph_module)
 
     @override
     def rewrite(self, module: GraphModule) -> bool:
         changed = False
+        copies_arguments = self._copies_arguments and module is not self._method
         for node in module.graph.nodes:
             if not is_view_copy(node) or any(user.op == "output" for user in node.users):
+                continue
+            if copies_arguments and node.args[0].op == "placeholder":
                 continue
             base, spec = _base_spec(node), _own_spec(node)
             if base is None or not isinstance(spec, TensorSpec) or not _may_share(base, spec):
