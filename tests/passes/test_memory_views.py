@@ -45,10 +45,10 @@ def test_memory_views() -> None:
 class ViewInBranch(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         def first(a: torch.Tensor) -> torch.Tensor:
-            return a.view(6, 2) * 2
+            return a.view(12) * 2
 
         def second(a: torch.Tensor) -> torch.Tensor:
-            return torch.full((6, 2), 0.5)
+            return torch.full((12,), 0.5)
 
         result: torch.Tensor = torch.cond(x.max() > 1, first, second, (x,))
         return result
@@ -56,7 +56,7 @@ class ViewInBranch(torch.nn.Module):
 
 def test_a_branch_views_an_input_in_memory_of_the_caller() -> None:
     x = torch.arange(12.0).view(3, 4)
-    program = torch.export.export(ViewInBranch(), (x,))
+    program = torch.export.export(ViewInBranch(), (x,), strict=False)
     config = ExecutorchBackendConfig(memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False))
     compiled = rushlight.compile(program, partitioner=(), backend_config=config)
     method = rushlight.load(compiled.buffer)

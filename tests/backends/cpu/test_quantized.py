@@ -13,6 +13,7 @@ from torch import nn
 from torchao.quantization import PerGroup, quantize_
 from torchao.quantization.quant_api import Int8DynamicActivationIntxWeightConfig
 
+import rushlight
 from rushlight.backends.cpu.lower.quantized_lowering import QuantizedLowering
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.plan.tables import (
@@ -36,8 +37,9 @@ from rushlight.backends.cpu.plan.tables import (
 )
 from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+from rushlight.compiler.config import EdgeCompileConfig
 from rushlight.delegate.report import get_non_lowered_nodes
-from rushlight.exir import to_edge_transform_and_lower
+from rushlight.exir import to_edge, to_edge_transform_and_lower
 from rushlight.ir.edge_ops import is_op
 from rushlight.ir.quantization import qd
 from rushlight.quantize.flow import quantize
@@ -577,3 +579,29 @@ def test_a_damaged_plan_with_groups_gives_an_error_or_a_result() -> None:
     )
     assert Int8GroupedConv2d in kinds(program)
     assert refusals(damaged(program, 500, 0), (x,)) > 25
+
+
+class SharedQuantization(nn.Module):
+    """Products of one dynamically quantized value, around an operator that plans do not support."""
+
+    def __init__(self, bias: bool) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(16, 16), nn.Linear(16, 16, bias=False)
+        self.bias = bias
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.bias:  # the bias is not constant, so that a kernel computes one of the products
+            return F.linear(x, self.first.weight, x.sort(-1)[0][0, 0]) + self.second(x)
+        return self.second(self.first(x).sort(-1)[0])  # `second` is a plain product of the second plan
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("per_token", [False, True])
+def test_a_dynamic_quantization_is_in_the_plan_of_its_products(bias: bool, per_token: bool) -> None:
+    x = torch.randn(2, 3, 16)
+    program = torch.export.export(SharedQuantization(bias).eval(), (x,))
+    quantized = quantize(program, None, CpuQuantizer().set_global(dynamic_int8(per_token=per_token)), [(x,)])
+    edge = to_edge(quantized, compile_config=EdgeCompileConfig(core_aten_only=False))
+    lowered = edge.to_backend(CpuPartitioner()).to_executorch()
+    got = rushlight.load(lowered.buffer)(x)
+    torch.testing.assert_close(got, quantized.module()(x), rtol=0, atol=1e-4)

@@ -16,6 +16,7 @@ from rushlight.backends.cpu.folding import constants_of_plan
 from rushlight.backends.cpu.lower.int8_functions import int8_functions
 from rushlight.backends.cpu.lower.nodes import dtype_of, operation
 from rushlight.backends.cpu.lower.quantized import QUANTIZED
+from rushlight.backends.cpu.lower.quantized_lowering import MOVES
 from rushlight.backends.cpu.lower.row import Category
 from rushlight.backends.cpu.lower.table import is_in
 from rushlight.backends.cpu.lower.unsupported import PRESERVED_OPS, unsupported_reason
@@ -32,6 +33,8 @@ from rushlight.delegate.report import WhyNoPartition, WhyNoPartitionReporter
 from rushlight.ir import meta
 from rushlight.ir.constants import Constants, constant_inputs, constants_of_graph
 from rushlight.ir.control_flow import control_flow_submodules
+from rushlight.ir.edge_ops import is_op
+from rushlight.ir.quantization import dynamic_quantization, linear_operands
 
 logger = logging.getLogger(__name__)
 
@@ -197,26 +200,61 @@ class CpuPartitioner(Partitioner):
     def _parts(
         self, graph: Graph, supported: set[Node], constants: Constants, stored: Constants
     ) -> list[list[Node]]:
-        """Forms partitions; a weight that is computed from constants is in the partition of its users."""
-        groups = [
-            [*_sources(node, supported), user]
-            for node in graph.nodes
-            if node in supported and constants.is_constant(node)
-            for user in node.users
-            if user in supported
-            and not constants.is_constant(user)
-            and unsupported_reason(user, stored) is not None
-        ]
+        """Forms partitions; a weight that is computed from constants is in the partition of its users.
+
+        A dynamic quantization is in the partition of the products that read it.
+        """
         while True:
+            groups = _groups(graph, supported, constants, stored)
             parts = form_parts(graph, supported.__contains__, merge_overlapping(groups))
             part_of = {node: index for index, part in enumerate(parts) for node in part}
-            separated = {group[-1] for group in groups if len({part_of[node] for node in group}) > 1}
+            separated = {
+                node
+                for group in groups
+                if len({part_of[node] for node in group}) > 1
+                for node in group
+                if not constants.is_constant(node)
+            }
             if not separated:
                 return parts
             for node in separated:
                 self.report.report_reject(node, "its weight is computed in another partition")
             supported = supported - separated
-            groups = [group for group in groups if group[-1] not in separated]
+
+
+def _groups(graph: Graph, supported: set[Node], constants: Constants, stored: Constants) -> list[list[Node]]:
+    """Returns nodes that must be in one partition: an operator, its weight, and its dynamic quantization.
+
+    Args:
+        graph: the graph.
+        supported: the supported nodes.
+        constants: the constants of the graph.
+        stored: the constants that are not computed.
+    """
+    return [
+        [*_sources(node, supported), *quantization, user]
+        for node in graph.nodes
+        if node in supported and constants.is_constant(node)
+        for user in node.users
+        if user in supported and not constants.is_constant(user)
+        for quantization in (_quantization(user, supported),)
+        if quantization or unsupported_reason(user, stored) is not None
+    ]
+
+
+def _quantization(product: Node, supported: set[Node]) -> list[Node]:
+    """Returns the nodes from the choice of parameters to the input of a product; empty without such nodes."""
+    operands = linear_operands(product)
+    source: object = operands.input if operands is not None else None
+    views: list[Node] = []
+    while isinstance(source, Node) and is_op(source, *MOVES[:2]):
+        views.append(source)
+        source = source.args[0]
+    found = dynamic_quantization(source)
+    if found is None:
+        return []
+    nodes = [*found.nodes, *views]
+    return nodes if supported.issuperset(set(nodes).difference(found.items)) else []
 
 
 def _sources(constant: Node, supported: set[Node]) -> list[Node]:

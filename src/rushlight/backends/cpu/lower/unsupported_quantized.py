@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -144,10 +145,23 @@ def reject_needless_conversions(supported: set[Node], nodes: list[Node], constan
             source = node.args[0]
             if isinstance(source, Node) and source.op == "call_function" and _root(source) not in supported:
                 supported.discard(node)
+    for node in nodes:
+        found = dynamic_quantization(node)
+        if found is not None and not supported.issuperset(_readers(node)):
+            supported.difference_update(found.nodes)
     for node in reversed(nodes):
         converts = is_op(node, *DEQUANTIZE_WEIGHT, *DYNAMIC_DEQUANTIZE) or constants.is_constant(node)
         if node in supported and converts and not _is_read(node, supported):
             supported.discard(node)
+
+
+def _readers(node: Node) -> Iterator[Node]:
+    """Yields the nodes that read a tensor or views of it."""
+    for user in node.users:
+        if is_op(user, *MOVES[:2]):
+            yield from _readers(user)
+        else:
+            yield user
 
 
 def _root(node: Node) -> Node:
