@@ -218,3 +218,18 @@ def test_results_without_elements_of_branches_compile_without_warnings(tmp_path:
     x = torch.ones(2, 3)
     program = rushlight.compile(BranchesWithoutElements(), (x,), partitioner=())
     check(program.buffer, [[x], [-x]], tmp_path)
+
+
+class EmptyConstant(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.empty(0, 4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x[:, :0]) @ self.weight + 1
+
+
+def test_a_constant_without_elements_is_an_array(tmp_path: Path) -> None:
+    x = torch.ones(2, 3)
+    program = rushlight.compile(EmptyConstant(), (x,), partitioner=())
+    check(program.buffer, [[x]], tmp_path)

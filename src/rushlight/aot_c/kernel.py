@@ -344,8 +344,8 @@ class Kernel:
                 if other is result or other.tensor is None:
                     continue
                 mine, yours = result.tensor, other.tensor
-                if mine.region is None or yours.region is None:
-                    no_alias = False
+                if mine.region is None or yours.region is None or not mine.numel * yours.numel:
+                    no_alias = False  # An empty tensor may have the address of another one.
                 elif mine.region.overlaps(yours.region):
                     no_alias = False
                     if not (self.in_place and _same_elements(mine, yours)):

@@ -63,7 +63,8 @@ def element_literal(value: float | int, dtype: ScalarType) -> str:
 
 
 def array(declaration: str, data: bytes, dtype: ScalarType) -> str:
-    """Writes the definition of an array with the elements of a tensor."""
+    """Writes the definition of an array with the elements of a tensor. An array has at least one element."""
+    data = data or bytes(size_of(dtype))
     texts = [element_literal(value, dtype) for value in elements_of(data, dtype)]
     lines, line = [], " "
     for text in texts:
