@@ -79,7 +79,7 @@ $(VENV)/.environment: requirements/dev.txt requirements/torchvision.txt requirem
 	touch $@
 
 # The package itself, editable: Python sources stay live, native ones are rebuilt by `make build`.
-$(VENV)/.installed: $(VENV)/.environment pyproject.toml CMakeLists.txt runtime/CMakeLists.txt
+$(VENV)/.installed: $(VENV)/.environment pyproject.toml CMakeLists.txt runtime/CMakeLists.txt $(wildcard runtime/cmake/*.cmake)
 	$(INSTALL)
 	touch $@
 
