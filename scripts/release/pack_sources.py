@@ -1,8 +1,9 @@
 """Packs sources as a reproducible .tar.xz: pack_sources.py FOLDER LIST ARCHIVE.
 
 LIST is a file with a path below FOLDER in each line. The bytes of the archive depend only on the contents.
-C++ sources are packed without their comments, which would be a sixth of the archive. Headers for applications
-(in a folder `include`) keep them.
+C++ sources are packed without their comments, which would be a sixth of the archive. CMake files are packed
+without the lines that have only a comment. Files that developers of applications read keep their comments:
+the headers in a folder `include` and the CMake files in a folder `toolchains`.
 """
 
 from __future__ import annotations
@@ -37,6 +38,18 @@ def without_comments(code: str) -> str:
     return re.sub(r"[ \t]+$", "", code.replace(_MARK, " "), flags=re.MULTILINE)
 
 
+def _packed(name: str, data: bytes) -> bytes:
+    """Returns the bytes of a file in the archive."""
+    if not {"include", "toolchains"}.isdisjoint(Path(name).parts):
+        return data
+    if name.endswith((".cpp", ".h", ".inc")):
+        return without_comments(data.decode()).encode()
+    if name.endswith(("CMakeLists.txt", ".cmake")):
+        # The space distinguishes a comment from a preprocessor directive in the text of a test program.
+        return re.sub(rb"^[ \t]*# [^\n]*\n", b"", data, flags=re.MULTILINE)
+    return data
+
+
 def pack(folder: Path, names: list[str], archive: Path) -> None:
     """Writes the archive."""
     # The settings of LZMA for text: more bits of the byte before count (lc), and no positions (lp, pb).
@@ -44,9 +57,7 @@ def pack(folder: Path, names: list[str], archive: Path) -> None:
     with lzma.open(archive, "wb", filters=filters) as stream:
         with tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT) as files:
             for name in names:
-                data = (folder / name).read_bytes()
-                if name.endswith((".cpp", ".h", ".inc")) and "include" not in Path(name).parts:
-                    data = without_comments(data.decode()).encode()
+                data = _packed(name, (folder / name).read_bytes())
                 entry = tarfile.TarInfo(name)
                 entry.size, entry.mode = len(data), 0o644
                 files.addfile(entry, io.BytesIO(data))
