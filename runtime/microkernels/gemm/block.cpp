@@ -44,6 +44,19 @@ struct BlockGemm::Part {
   Ahead ahead;     // memory that is read after the part
 };
 
+// The blocks [first, last) of a panel.
+struct BlockGemm::Panel {
+  int64_t first, last;
+  int64_t column;         // the first column of the panel in the matrix
+  int64_t stored;         // number of columns, rounded up to vectors
+  const uint32_t* words;  // all blocks of the panel
+  const float* addend;    // column `column` of the first row that is added to the sums, or null
+  bool is_widened;        // whether Part::widened contains these blocks
+  bool applies;           // whether the operator of the epilogue is applied to the results
+  int vectors;
+  BlockTile tile;
+};
+
 void BlockGemm::prepare(int64_t rows, int64_t in_step, int64_t out_step, int64_t residual_step) {
   rows_ = rows;
   in_step_ = in_step, out_step_ = out_step, residual_step_ = residual_step;
@@ -115,89 +128,112 @@ void BlockGemm::multiply(Part& part, int64_t p0, int64_t p1) const {
   }
 }
 
-void BlockGemm::multiply_panel(const Part& part, int64_t panel, int64_t first, int64_t last, const Ahead& ahead) const {
-  const int64_t max_columns = packing().panel, column = panel * max_columns;
-  const int64_t columns = std::min(max_columns, weights.n - column);
-  const int64_t packed_columns = packing().columns(columns);
-  const int vectors = static_cast<int>(packed_columns / packing().vector);
-  const uint32_t* const words = weights.words + column * weights.rows();
-  BlockTile tile{};
+void BlockGemm::multiply_panel(const Part& part, int64_t index, int64_t first, int64_t last, const Ahead& ahead) const {
+  Panel panel = make_panel(part, index, first, last);
+  PanelTile& sums = panel.tile.panel;
+  const RowDivision division(part.m, kernels->gemm_rows);
+  set_ahead(panel, division.groups, ahead);
+  for (int64_t g = 0, m = 0; g < division.groups; ++g) {
+    const int64_t count = division.count(g);
+    if (panel.addend) {
+      const int64_t next = std::min(m + count + kernels->gemm_rows, part.m);
+      for (int64_t i = m + count; i < next; ++i) fetch(panel.addend + i * sums.addend_step, sums.columns);
+    }
+    multiply_rows(part, panel, m, count);
+    if (sums.ahead) {
+      const int64_t steps = panel.tile.blocks * panel.tile.pairs;
+      sums.ahead = static_cast<const char*>(sums.ahead) + steps * sums.ahead_step;
+    }
+    m += count;
+  }
+  if (panel.applies) kernels->packed->apply(epilogue, part.out + panel.column, out_step_, part.m, sums.columns);
+}
+
+BlockGemm::Panel BlockGemm::make_panel(const Part& part, int64_t index, int64_t first, int64_t last) const {
+  const int64_t max_columns = packing().panel;
+  Panel panel{};
+  panel.first = first, panel.last = last;
+  panel.column = index * max_columns;
+  BlockTile& tile = panel.tile;
+  PanelTile& sums = tile.panel;
+  sums.columns = std::min(max_columns, weights.n - panel.column);
+  panel.stored = packing().columns(sums.columns);
+  panel.vectors = static_cast<int>(panel.stored / packing().vector);
+  panel.words = weights.words + panel.column * weights.rows();
   tile.lhs_step = row_words();
   tile.lhs_scale_step = weights.blocks;
   tile.blocks = last - first;
   tile.pairs = weights.pairs;
-  tile.rhs = words + first * weights.pairs * packed_columns;
-  tile.rhs_scales = reinterpret_cast<const float*>(words + (weights.blocks * weights.pairs + first) * packed_columns);
-  PanelTile& sums = tile.panel;
+  tile.rhs = panel.words + first * weights.pairs * panel.stored;
+  tile.rhs_scales =
+      reinterpret_cast<const float*>(panel.words + (weights.blocks * weights.pairs + first) * panel.stored);
   sums.c_step = out_step_;
-  sums.columns = columns;
-  sums.bias = first == 0 && bias ? bias + column : nullptr;
+  sums.bias = first == 0 && bias ? bias + panel.column : nullptr;
   const float* const addend = first == 0 ? part.residual : part.out;
+  panel.addend = addend ? addend + panel.column : nullptr;
   sums.addend_step = first == 0 ? residual_step_ : out_step_;
   if (last == weights.blocks) sums.epilogue = epilogue;
-  // The operator `op` is applied to all rows at once, because it would delay each tile.
-  const bool applies = sums.epilogue.applies;
+  // The operator is applied to all rows at once, because it would delay each tile.
+  panel.applies = sums.epilogue.applies;
   sums.epilogue.applies = false;
-  const RowDivision division(part.m, kernels->gemm_rows);
-  const int64_t steps = tile.blocks * tile.pairs;
-  if (ahead.bytes > 0) {
-    sums.ahead = ahead.from;
-    sums.ahead_step = std::min<int64_t>(64, ahead.bytes / (steps * division.groups) + 1);
-  } else if (column + 2 * max_columns <= weights.n) {
-    sums.ahead = tile.rhs + weights.rows() * max_columns;
-    sums.ahead_step = divide_up(max_columns * 4, division.groups);
-  }
-  const auto set_rows = [&](int64_t m) {
-    tile.lhs = part.words + m * row_words() + first * weights.pairs;
-    tile.lhs_scales = part.scales + m * weights.blocks + first;
-    sums.c = part.out + m * out_step_ + column;
-    sums.addend = addend ? addend + m * sums.addend_step + column : nullptr;
-  };
-  bool is_widened = false;  // whether part.widened contains the blocks of this panel
-  for (int64_t g = 0, m = 0; g < division.groups; ++g) {
-    const int64_t count = division.count(g);
-    if (addend) {
-      const int64_t next = std::min(m + count + kernels->gemm_rows, part.m);
-      for (int64_t i = m + count; i < next; ++i) fetch(addend + i * sums.addend_step + column, columns);
-    }
-    const uint8_t* const plain = part.is_plain + m;
-    if (part.has_plain && std::any_of(plain, plain + count, [](uint8_t is) { return is != 0; })) {
-      if (!is_widened) weights.widen(words, packed_columns, first, last, part.widened);
-      is_widened = true;
-      for (int64_t i = m; i < m + count; ++i) {
-        set_rows(i);
-        if (part.is_plain[i]) {
-          multiply_plain_row(part, i, first, last, part.widened, vectors, sums);
-        } else {
-          blocks->panel(1, vectors, tile);
-        }
-      }
-    } else {
-      set_rows(m);
-      blocks->panel(static_cast<int>(count), vectors, tile);
-    }
-    if (sums.ahead) sums.ahead = static_cast<const char*>(sums.ahead) + steps * sums.ahead_step;
-    m += count;
-  }
-  if (applies) kernels->packed->apply(epilogue, part.out + column, out_step_, part.m, columns);
+  return panel;
 }
 
-void BlockGemm::multiply_plain_row(const Part& part, int64_t m, int64_t first, int64_t last, const float* panel,
-                                   int vectors, const PanelTile& tile) const {
+void BlockGemm::set_ahead(Panel& panel, int64_t groups, const Ahead& ahead) const {
+  const int64_t max_columns = packing().panel;
+  PanelTile& sums = panel.tile.panel;
+  if (ahead.bytes > 0) {
+    sums.ahead = ahead.from;
+    sums.ahead_step = std::min<int64_t>(64, ahead.bytes / (panel.tile.blocks * panel.tile.pairs * groups) + 1);
+  } else if (panel.column + 2 * max_columns <= weights.n) {
+    sums.ahead = panel.tile.rhs + weights.rows() * max_columns;
+    sums.ahead_step = divide_up(max_columns * 4, groups);
+  }
+}
+
+void BlockGemm::multiply_rows(const Part& part, Panel& panel, int64_t m, int64_t count) const {
+  const uint8_t* const plain = part.is_plain + m;
+  if (!part.has_plain || std::none_of(plain, plain + count, [](uint8_t is) { return is != 0; })) {
+    set_rows(part, panel, m);
+    blocks->panel(static_cast<int>(count), panel.vectors, panel.tile);
+    return;
+  }
+  if (!panel.is_widened) weights.widen(panel.words, panel.stored, panel.first, panel.last, part.widened);
+  panel.is_widened = true;
+  for (int64_t i = m; i < m + count; ++i) {
+    set_rows(part, panel, i);
+    if (part.is_plain[i]) {
+      multiply_plain_row(part, panel, i);
+    } else {
+      blocks->panel(1, panel.vectors, panel.tile);
+    }
+  }
+}
+
+// Sets the operands of the tile whose first row is m.
+void BlockGemm::set_rows(const Part& part, Panel& panel, int64_t m) const {
+  BlockTile& tile = panel.tile;
+  tile.lhs = part.words + m * row_words() + panel.first * weights.pairs;
+  tile.lhs_scales = part.scales + m * weights.blocks + panel.first;
+  tile.panel.c = part.out + m * out_step_ + panel.column;
+  tile.panel.addend = panel.addend ? panel.addend + m * tile.panel.addend_step : nullptr;
+}
+
+void BlockGemm::multiply_plain_row(const Part& part, const Panel& panel, int64_t m) const {
   const float* const row = part.in + m * in_step_;
-  PanelTile plain = tile;
+  PanelTile plain = panel.tile.panel;
   plain.rows = &row;
-  plain.first = 2 * weights.pairs * first;
+  plain.first = 2 * weights.pairs * panel.first;
   plain.taps = 1;
-  plain.k = std::min(weights.k, 2 * weights.pairs * last) - plain.first;
-  plain.b = panel;
+  plain.k = std::min(weights.k, 2 * weights.pairs * panel.last) - plain.first;
+  plain.b = part.widened;
   plain.ahead = nullptr;
   // The float32 microkernels ignore the addend, so that the sums begin with it as the total of previous taps.
   alignas(64) float totals[kMaxColumns] = {};
-  if (tile.addend) std::copy_n(tile.addend, tile.columns, totals);
+  if (plain.addend) std::copy_n(plain.addend, plain.columns, totals);
   plain.totals = totals;
   plain.continues = true;
-  kernels->packed->panel(1, vectors, plain);
+  kernels->packed->panel(1, panel.vectors, plain);
 }
 
 }  // namespace rushlight::microkernels

@@ -54,6 +54,7 @@ class BlockGemm {
 
  private:
   struct Part;
+  struct Panel;
 
   Packing packing() const { return packing_of(*kernels); }
   int64_t panels() const { return divide_up(weights.n, packing().panel); }
@@ -71,11 +72,15 @@ class BlockGemm {
   // Converts the rows of a part and multiplies them by panels [p0, p1).
   void multiply(Part& part, int64_t p0, int64_t p1) const;
   // Adds the products of blocks [first, last) for one panel. The sums of the blocks before `first` are in the output.
-  void multiply_panel(const Part& part, int64_t panel, int64_t first, int64_t last, const Ahead& ahead) const;
-  // Computes row m of a tile like the blocks [first, last) of a panel, but with float32 products. `panel` has these
-  // blocks as floats [terms, columns of `vectors` vectors].
-  void multiply_plain_row(const Part& part, int64_t m, int64_t first, int64_t last, const float* panel, int vectors,
-                          const PanelTile& tile) const;
+  void multiply_panel(const Part& part, int64_t index, int64_t first, int64_t last, const Ahead& ahead) const;
+  Panel make_panel(const Part& part, int64_t index, int64_t first, int64_t last) const;
+  // Chooses the memory that the tiles of a panel prefetch: `ahead`, or the next panel if `ahead` is empty.
+  void set_ahead(Panel& panel, int64_t groups, const Ahead& ahead) const;
+  // Multiplies `count` rows by a panel, as many as fit one tile. Row m is the first of them.
+  void multiply_rows(const Part& part, Panel& panel, int64_t m, int64_t count) const;
+  void set_rows(const Part& part, Panel& panel, int64_t m) const;
+  // Computes a row like the microkernel, but with float32 products. set_rows() was called for this row.
+  void multiply_plain_row(const Part& part, const Panel& panel, int64_t m) const;
 
   // Longer sums of many rows are computed in parts of this many blocks, so that this part of the rows of a tile stays
   // in the cache.
