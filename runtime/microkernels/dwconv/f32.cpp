@@ -54,7 +54,7 @@ void PackedDepthwise::run(KernelRuntimeContext& context, int64_t workers, const 
   if (out_.sizes[0] * out_.sizes[1] == 1) {
     for_workers(context, workers, divide_up(out_.sizes[2], kMinColumns), [&](int64_t, int64_t begin, int64_t end) {
       const int64_t last = std::min(end * kMinColumns, out_.sizes[2]);
-      parts(in_.data, in_.sizes[1], 0, 1, begin * kMinColumns, last, out_.data, 0, out_.strides[2]);
+      compute({0, 1, in_.data, in_.sizes[1], out_.data, 0, out_.strides[2]}, begin * kMinColumns, last);
     });
     return;
   }
@@ -63,25 +63,19 @@ void PackedDepthwise::run(KernelRuntimeContext& context, int64_t workers, const 
         for (int64_t i = begin; i < end;) {
           const int64_t image = i / out_.sizes[1], y = i % out_.sizes[1];
           const int64_t count = std::min(out_.sizes[1] - y, end - i);
-          rows(in_.data + image * in_.strides[0], in_.sizes[1], y, count,
-               out_.data + image * out_.strides[0] + y * out_.strides[1], out_.strides[1], out_.strides[2]);
+          float* const to = out_.data + image * out_.strides[0] + y * out_.strides[1];
+          compute({y, count, in_.data + image * in_.strides[0], in_.sizes[1], to, out_.strides[1], out_.strides[2]});
           i += count;
         }
       });
 }
 
-void PackedDepthwise::rows(const float* in, int64_t ring, int64_t y, int64_t count, float* out, int64_t row_step,
-                           int64_t pixel_step) const {
-  parts(in, ring, y, count, 0, out_.sizes[2], out, row_step, pixel_step);
-}
-
-void PackedDepthwise::parts(const float* in, int64_t ring, int64_t y, int64_t count, int64_t first, int64_t last,
-                            float* out, int64_t row_step, int64_t pixel_step) const {
+void PackedDepthwise::compute(const Rows& rows, int64_t first, int64_t last) const {
   if (window.kernel_h == 1) {
     for (int64_t x = first; x < last; x += kLineColumns) {
       for (int64_t c = 0; c < channels; c += kMaxChannels) {
         const Part part{c, std::min(kMaxChannels, channels - c), x, std::min(kLineColumns, last - x)};
-        for (int64_t i = 0; i < count; ++i) lines(part, in, ring, y + i, 1, out + i * row_step, row_step, pixel_step);
+        for (int64_t i = 0; i < rows.count; ++i) compute(rows, part, i, 1);
       }
     }
     return;
@@ -99,31 +93,29 @@ void PackedDepthwise::parts(const float* in, int64_t ring, int64_t y, int64_t co
   for (int64_t c = 0; c < channels; c += block) {
     for (int64_t x = first; x < last; x += columns) {
       const Part part{c, std::min(block, channels - c), x, std::min(columns, last - x)};
-      for (int64_t i = 0; i < count;) {
-        const int64_t some = pairs && i + 1 < count ? 2 : 1;
-        lines(part, in, ring, y + i, some, out + i * row_step, row_step, pixel_step);
-        i += some;
+      for (int64_t i = 0; i < rows.count;) {
+        const int64_t count = pairs && i + 1 < rows.count ? 2 : 1;
+        compute(rows, part, i, count);
+        i += count;
       }
     }
   }
 }
 
-void PackedDepthwise::lines(const Part& part, const float* image, int64_t ring, int64_t y, int64_t rows, float* to,
-                            int64_t row_step, int64_t step) const {
-  const Image& in = in_;
-  const int64_t top = y * window.stride_h - window.pad_h;
-  const int64_t count = window.kernel_h + (rows - 1) * window.stride_h;
+void PackedDepthwise::compute(const Rows& rows, const Part& part, int64_t row, int64_t count) const {
+  const int64_t top = (rows.y + row) * window.stride_h - window.pad_h;
+  const int64_t line_count = window.kernel_h + (count - 1) * window.stride_h;
   const float* lines[kMaxRows + 2];
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < line_count; ++i) {
     const int64_t at = top + i * window.dilation_h;
-    lines[i] = at < 0 || at >= in.sizes[1] ? nullptr : image + at % ring * in.strides[1] + part.channel;
+    lines[i] = at < 0 || at >= in_.sizes[1] ? nullptr : rows.in + at % rows.ring * in_.strides[1] + part.channel;
   }
   DepthwiseRun run{};
   run.lines = lines;
-  run.column_step = in.strides[2];
-  run.columns = in.sizes[2];
+  run.column_step = in_.strides[2];
+  run.columns = in_.sizes[2];
   run.left = part.column * window.stride_w - window.pad_w;
-  run.rows = rows;
+  run.rows = count;
   run.kernel_h = window.kernel_h;
   run.kernel_w = window.kernel_w;
   run.stride = window.stride_w;
@@ -133,17 +125,17 @@ void PackedDepthwise::lines(const Part& part, const float* image, int64_t ring, 
   run.weights = weights + part.channel;
   run.bias = bias ? bias + part.channel : nullptr;
   run.channels = part.channels;
-  run.out = to + part.column * step + part.channel;
-  run.out_step = step;
-  run.out_row_step = row_step;
+  run.out = rows.out + row * rows.row_step + part.column * rows.pixel_step + part.channel;
+  run.out_step = rows.pixel_step;
+  run.out_row_step = rows.row_step;
   run.outputs = part.columns;
   run.clamps = epilogue.clamps;
   run.low = epilogue.low;
   run.high = epilogue.high;
   kernels->packed->depthwise(run);
   if (!epilogue.applies) return;
-  for (int64_t r = 0; r < rows; ++r) {
-    kernels->packed->apply(epilogue, run.out + r * row_step, step, part.columns, part.channels);
+  for (int64_t r = 0; r < count; ++r) {
+    kernels->packed->apply(epilogue, run.out + r * rows.row_step, rows.pixel_step, part.columns, part.channels);
   }
 }
 

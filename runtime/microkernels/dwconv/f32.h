@@ -31,10 +31,15 @@ class PackedDepthwise {
   Error prepare(const Image& in, const Image& out);
   // Computes the output of all images.
   void run(KernelRuntimeContext& context, int64_t workers, const float* in, float* out);
-  // Computes `count` rows of the output of one image, from row `y` on. row_step and pixel_step are the floats from row
-  // to row and from pixel to pixel of `out`. `in` is a ring buffer: row i of the input is row i % ring of `in`.
-  void rows(const float* in, int64_t ring, int64_t y, int64_t count, float* out, int64_t row_step,
-            int64_t pixel_step) const;
+  // Rows of the output of one image, and the rows of the input that they need.
+  struct Rows {
+    int64_t y, count;  // the rows [y, y + count) of the output
+    const float* in;   // a ring buffer: row i of the input is row i % ring of `in`
+    int64_t ring;
+    float* out;                    // row y
+    int64_t row_step, pixel_step;  // floats from row to row and from pixel to pixel of `out`
+  };
+  void compute(const Rows& rows) const { compute(rows, 0, out_.sizes[2]); }
   // Returns the number of multiplications and additions.
   int64_t work() const { return 2 * out_.numel() * window.kernel_h * window.kernel_w; }
 
@@ -43,11 +48,10 @@ class PackedDepthwise {
     int64_t channel, channels;
     int64_t column, columns;  // output columns
   };
-  // As rows(), for output columns [first, last).
-  void parts(const float* in, int64_t ring, int64_t y, int64_t count, int64_t first, int64_t last, float* out,
-             int64_t row_step, int64_t pixel_step) const;
-  void lines(const Part& part, const float* image, int64_t ring, int64_t y, int64_t rows, float* to, int64_t row_step,
-             int64_t step) const;
+  // Computes the columns [first, last) of the output.
+  void compute(const Rows& rows, int64_t first, int64_t last) const;
+  // Computes a part of rows [row, row + count) of `rows`, with one call of the microkernel.
+  void compute(const Rows& rows, const Part& part, int64_t row, int64_t count) const;
 
   Image in_, out_;
 };

@@ -97,6 +97,19 @@ void pack_panel(const F32Microkernels& kernels, const F32Gemm& p, const Block& b
   }
 }
 
+// The place of a tile in the product: rows [row, row + rows) and columns [column, column + columns), at most a panel.
+struct Place {
+  int64_t row;
+  int rows;
+  int64_t column, columns;
+};
+
+// The parts of a tile's columns that are stored.
+struct Segments {
+  Segment items[kMaxColumns];
+  int count;
+};
+
 // Scratch memory for a tile that cannot be computed in c.
 struct LocalTile {
   float* results;  // [rows, columns rounded up to vectors]
@@ -104,57 +117,58 @@ struct LocalTile {
 };
 
 // Computes a tile that is not stored as whole vectors in c: in local memory, and then copies its columns to c.
-// tile.c is not set. m is the first row.
-void multiply_copied(const F32Microkernels& kernels, const F32Gemm& p, int64_t m, int rows, int64_t columns,
-                     const Segment* segments, int segment_count, const LocalTile& local, GemmTile tile) {
-  const int vectors = vectors_of(kernels, columns);
+// tile.c is not set.
+void multiply_copied(const F32Microkernels& kernels, const F32Gemm& p, const Place& place, const Segments& segments,
+                     const LocalTile& local, GemmTile tile) {
+  const int vectors = vectors_of(kernels, place.columns);
   tile.c = local.results;
   tile.ldc = vectors * kernels.width;
   // Calls copy(numbers of the tile, numbers of c, bytes) for each segment of each row.
   const auto for_each_segment = [&](auto copy) {
-    for (int i = 0; i < rows; ++i) {
-      for (int s = 0; s < segment_count; ++s) {
-        copy(local.results + i * tile.ldc + segments[s].from, p.c + (m + i) * p.ldc + segments[s].to,
-             static_cast<size_t>(segments[s].length) * sizeof(float));
+    for (int i = 0; i < place.rows; ++i) {
+      for (int s = 0; s < segments.count; ++s) {
+        const Segment& segment = segments.items[s];
+        copy(local.results + i * tile.ldc + segment.from, p.c + (place.row + i) * p.ldc + segment.to,
+             static_cast<size_t>(segment.length) * sizeof(float));
       }
     }
   };
   if (tile.accumulates) {
     for_each_segment([](float* own, const float* c, size_t bytes) { std::memcpy(own, c, bytes); });
   }
-  if (tile.bias_of == BiasOf::Columns && columns < tile.ldc) {
-    std::memcpy(local.bias, tile.bias, static_cast<size_t>(columns) * sizeof(float));
+  if (tile.bias_of == BiasOf::Columns && place.columns < tile.ldc) {
+    std::memcpy(local.bias, tile.bias, static_cast<size_t>(place.columns) * sizeof(float));
     tile.bias = local.bias;
   }
-  multiply_tile(kernels, rows, vectors, tile);
+  multiply_tile(kernels, place.rows, vectors, tile);
   for_each_segment([](const float* own, float* c, size_t bytes) { std::memcpy(c, own, bytes); });
 }
 
-// Multiplies rows [m, m + rows) by one panel of a block, the columns [j, j + columns). next_a is the LHS of the next
-// tile, which is prefetched, or null.
-void multiply_panel(const F32Microkernels& kernels, const F32Gemm& p, const Block& block, int64_t m, int rows,
-                    int64_t j, int64_t columns, const float* next_a, const LocalTile& local) {
-  Segment segments[kMaxColumns];
-  const int segment_count = segments_of(p, j, columns, segments);
-  if (segment_count == 0) return;
+// Adds the products of the terms of a block to one tile. next_a is the LHS of the next tile, which is prefetched, or
+// null.
+void multiply_panel(const F32Microkernels& kernels, const F32Gemm& p, const Block& block, const Place& place,
+                    const float* next_a, const LocalTile& local) {
+  Segments segments;
+  segments.count = segments_of(p, place.column, place.columns, segments.items);
+  if (segments.count == 0) return;
   GemmTile tile{};
-  tile.a = p.a + m * p.lda + block.first, tile.lda = p.lda;
-  tile.b = block.panel(j);
+  tile.a = p.a + place.row * p.lda + block.first, tile.lda = p.lda;
+  tile.b = block.panel(place.column);
   tile.k = block.depth;
   tile.bias = p.bias;
   tile.next_a = next_a;
   tile.accumulates = block.first > 0 || p.accumulates;
   const bool has_last_terms = block.first + block.depth >= p.k;
   tile.bias_of = has_last_terms ? p.bias_of : BiasOf::None;
-  if (tile.bias_of == BiasOf::Rows) tile.bias = p.bias + m;
-  if (tile.bias_of == BiasOf::Columns) tile.bias = p.bias + j;
-  const int vectors = vectors_of(kernels, columns);
-  if (segment_count > 1 || segments[0].length != vectors * kernels.width) {
-    return multiply_copied(kernels, p, m, rows, columns, segments, segment_count, local, tile);
+  if (tile.bias_of == BiasOf::Rows) tile.bias = p.bias + place.row;
+  if (tile.bias_of == BiasOf::Columns) tile.bias = p.bias + place.column;
+  const int vectors = vectors_of(kernels, place.columns);
+  if (segments.count > 1 || segments.items[0].length != vectors * kernels.width) {
+    return multiply_copied(kernels, p, place, segments, local, tile);
   }
-  tile.c = p.c + m * p.ldc + segments[0].to;
+  tile.c = p.c + place.row * p.ldc + segments.items[0].to;
   tile.ldc = p.ldc;
-  multiply_tile(kernels, rows, vectors, tile);
+  multiply_tile(kernels, place.rows, vectors, tile);
 }
 
 }  // namespace
@@ -187,7 +201,7 @@ void multiply(const F32Microkernels& kernels, const F32Gemm& p, int64_t m0, int6
         const int count = static_cast<int>(base + (t < larger ? 1 : 0));
         for (int64_t j = column; j < block.end; j += step) {
           const bool fetches = prefetches && j == column;
-          multiply_panel(kernels, p, block, m, count, j, std::min(step, block.end - j),
+          multiply_panel(kernels, p, block, {m, count, j, std::min(step, block.end - j)},
                          fetches ? p.a + (m + count) * p.lda + block.first : nullptr, local);
         }
         m += count;

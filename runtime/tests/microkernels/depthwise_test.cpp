@@ -42,7 +42,7 @@ TEST_P(DepthwiseTest, WindowsOverChannelsLast) {
           ASSERT_EQ(d.prepare(dense(in, height, width, channels), dense(whole, out_height, out_width, channels)),
                     Error::Ok);
           const int64_t line = width * channels, out_line = out_width * channels;
-          d.rows(in.data(), height, 0, out_height, whole.data(), out_line, channels);
+          d.compute({0, out_height, in.data(), height, whole.data(), out_line, channels});
           const int64_t held = (rows - 1) * stride + kernel;
           std::vector<float> ring(static_cast<size_t>(held * line));
           for (int64_t y = 0, ready = 0; y < out_height; y += rows) {
@@ -50,7 +50,7 @@ TEST_P(DepthwiseTest, WindowsOverChannelsLast) {
             for (; ready < std::min(height, (y + count - 1) * stride - pad + kernel); ++ready) {
               std::copy_n(in.data() + ready * line, line, ring.data() + ready % held * line);
             }
-            d.rows(ring.data(), held, y, count, parts.data() + y * out_line, out_line, channels);
+            d.compute({y, count, ring.data(), held, parts.data() + y * out_line, out_line, channels});
           }
           for (int64_t i = 0; i < out_height * out_line; ++i) {
             const int64_t c = i % channels, x = i / channels % out_width, y = i / out_line;
@@ -88,7 +88,7 @@ TEST_P(DepthwiseTest, WindowsOfOneRow) {
             d.bias = bias.data();
             d.channels = channels;
             ASSERT_EQ(d.prepare(dense(in, 1, width, channels), dense(got, 1, out_width, channels)), Error::Ok);
-            d.rows(in.data(), 1, 0, 1, got.data(), out_width * channels, channels);
+            d.compute({0, 1, in.data(), 1, got.data(), out_width * channels, channels});
             for (int64_t i = 0; i < out_width * channels; ++i) {
               const int64_t c = i % channels, x = i / channels;
               double want = bias[c];

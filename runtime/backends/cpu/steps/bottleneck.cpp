@@ -199,11 +199,11 @@ class BottleneckStep final : public Step {
       target.data += image * out_image_.strides[0];
       target.sizes[0] = 1;
       if (!has_product_) {
-        depthwise_.rows(ring, ring_rows, y, count, target.data, target.strides[1], target.strides[2]);
+        depthwise_.compute({y, count, ring, ring_rows, target.data, target.strides[1], target.strides[2]});
         continue;
       }
       const Image between = dense(band, count, target.sizes[2], expand_.outputs);
-      depthwise_.rows(ring, ring_rows, y, count, band, between.strides[1], between.strides[2]);
+      depthwise_.compute({y, count, ring, ring_rows, band, between.strides[1], between.strides[2]});
       Image residual = rows_of(residual_image_, y, count);
       residual.data += image * residual_image_.strides[0];
       residual.sizes[0] = 1;
