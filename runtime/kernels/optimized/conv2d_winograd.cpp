@@ -35,13 +35,28 @@ Conv2d over_tiles(const Conv2d& conv) {
 
 constexpr int64_t kPoints = 16;  // numbers of a transformed tile
 
-// The scratch memory of a worker in floats: one padded channel, transformed input [kPoints, channels, row], products
-// [kPoints, outputs, row], two rows of outputs, and that of the GEMM.
+// The scratch memory of a worker.
+struct Scratch {
+  float* padded;         // one padded channel
+  float* input;          // transformed input [kPoints, channels, row]
+  float* products;       // [kPoints, outputs, row]
+  float *upper, *lower;  // two rows of outputs
+  float* packing;        // for the GEMM
+};
+
+// The sizes of the scratch memory in floats.
 struct Sizes {
   int64_t padded, row, outputs, packing;
   // The distances between the matrices of two points. They are not powers of two, to avoid cache conflicts.
   int64_t input_step, product_step;
+
   int64_t all() const { return padded + kPoints * (input_step + product_step) + outputs + packing; }
+  Scratch divide(float* memory) const {
+    float* const input = memory + padded;
+    float* const products = input + kPoints * input_step;
+    float* const upper = products + kPoints * product_step;
+    return {memory, input, products, upper, upper + outputs / 2, upper + outputs};
+  }
 };
 
 Sizes sizes_of(const F32Microkernels& kernels, const Conv2d& conv, const Halo& halo, int64_t tiles_in_band,
@@ -66,6 +81,105 @@ int64_t band_rows(const Conv2d& conv, const Conv2d& tiled, int64_t workers) {
   return (tiled.out_height + bands - 1) / bands;
 }
 
+// One convolution. Its images are divided into bands of `rows` rows of tiles, and a worker computes one band at a time.
+class Winograd {
+ public:
+  Winograd(const F32Microkernels& kernels, const Conv2d& conv, int64_t workers)
+      : kernels_(kernels),
+        conv_(conv),
+        tiled_(over_tiles(conv)),
+        rows_(band_rows(conv, tiled_, workers)),
+        bands_((tiled_.out_height + rows_ - 1) / rows_),
+        halo_(tiled_, rows_, kernels.width),
+        size_(sizes_of(kernels, conv, halo_, rows_ * tiled_.out_width, tiled_.out_width)) {
+    for (int64_t tap = 0; tap < kPoints; ++tap) {
+      offsets_[tap] = static_cast<int32_t>(halo_.tap_offset(tiled_, tap / 4, tap % 4));
+    }
+  }
+
+  // If there is no scratch memory, records the failure and returns false.
+  bool run(KernelRuntimeContext& context, int64_t workers) {
+    float* const scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * size_.all()));
+    weights_ = context.allocate_temporary_array<float>(static_cast<size_t>(kPoints * weight_step()));
+    if (scratch == nullptr || weights_ == nullptr) return false;
+    context.parallel_for(0, conv_.outputs, std::max<int64_t>(1, 4096 / conv_.channels),
+                         [&](int64_t begin, int64_t end) {
+                           const int64_t first = begin * conv_.channels;
+                           kernels_.winograd_weights(conv_.weight + first * 9, (end - begin) * conv_.channels,
+                                                     weights_ + first, weight_step());
+                         });
+    microkernels::for_workers(context, workers, conv_.batch * bands_, [&](int64_t worker, int64_t begin, int64_t end) {
+      const Scratch own = size_.divide(scratch + worker * size_.all());
+      std::memset(own.padded + halo_.plane, 0, static_cast<size_t>(size_.padded - halo_.plane) * sizeof(float));
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = i % bands_ * rows_;
+        const Band band{i / bands_, first, std::min(rows_, tiled_.out_height - first)};
+        transform_input(band, own);
+        multiply_points(band, own);
+        write_outputs(band, own);
+      }
+    });
+    return true;
+  }
+
+ private:
+  struct Band {
+    int64_t image, first, count;  // `count` rows of tiles from row `first` on
+  };
+
+  int64_t weight_step() const { return conv_.outputs * conv_.channels + 16; }  // floats from point to point
+
+  void transform_input(const Band& band, const Scratch& scratch) const {
+    for (int64_t c = 0; c < conv_.channels; ++c) {
+      const float* const channel = conv_.input + (band.image * conv_.channels + c) * conv_.height * conv_.width;
+      halo_.fill(kernels_, tiled_, channel, band.first, scratch.padded);
+      for (int64_t y = 0; y < band.count; ++y) {
+        kernels_.winograd_input(scratch.padded + y * halo_.row, offsets_, tiled_.out_width,
+                                scratch.input + c * size_.row + y * tiled_.out_width, size_.input_step);
+      }
+    }
+  }
+
+  // Multiplies the transformed weights of each point by its transformed input.
+  void multiply_points(const Band& band, const Scratch& scratch) const {
+    for (int64_t point = 0; point < kPoints; ++point) {
+      F32Gemm gemm{};
+      gemm.m = conv_.outputs, gemm.n = band.count * tiled_.out_width, gemm.k = conv_.channels;
+      gemm.a = weights_ + point * weight_step(), gemm.lda = conv_.channels;
+      gemm.rhs = F32Gemm::Rhs::Rows;
+      gemm.b = scratch.input + point * size_.input_step, gemm.ldb = size_.row;
+      gemm.bias_of = BiasOf::None;
+      gemm.c = scratch.products + point * size_.product_step, gemm.ldc = size_.row;
+      multiply(kernels_, gemm, 0, gemm.m, 0, gemm.n, scratch.packing);
+    }
+  }
+
+  // Transforms the products. Each row of tiles gives two rows of outputs.
+  void write_outputs(const Band& band, const Scratch& scratch) const {
+    for (int64_t o = 0; o < conv_.outputs; ++o) {
+      for (int64_t y = 0; y < band.count; ++y) {
+        kernels_.winograd_output(scratch.products + o * size_.row + y * tiled_.out_width, size_.product_step,
+                                 tiled_.out_width, conv_.bias ? conv_.bias[o] : 0.0f, scratch.upper, scratch.lower);
+        const int64_t line = 2 * (band.first + y);
+        float* const to = conv_.out + ((band.image * conv_.outputs + o) * conv_.out_height + line) * conv_.out_width;
+        kernels_.copy_strided(scratch.upper, 1, conv_.out_width, to);
+        if (line + 1 < conv_.out_height) {
+          kernels_.copy_strided(scratch.lower, 1, conv_.out_width, to + conv_.out_width);
+        }
+      }
+    }
+  }
+
+  const F32Microkernels& kernels_;
+  const Conv2d& conv_;
+  const Conv2d tiled_;  // its outputs are tiles
+  const int64_t rows_, bands_;
+  const Halo halo_;
+  const Sizes size_;
+  int32_t offsets_[kPoints];  // of the elements of an input tile, see F32Microkernels::winograd_input
+  float* weights_ = nullptr;  // transformed [kPoints, outputs, channels]
+};
+
 }  // namespace
 
 bool supports_winograd(const Conv2d& c) {
@@ -81,76 +195,8 @@ bool supports_winograd(const Conv2d& c) {
 }
 
 bool conv2d_winograd(KernelRuntimeContext& context, const Conv2d& conv) {
-  const F32Microkernels& kernels = microkernels::f32_microkernels();
-  const Conv2d tiled = over_tiles(conv);
   const int64_t workers = microkernels::worker_count(context);
-  const int64_t tile_rows = tiled.out_height, tile_columns = tiled.out_width;
-  const int64_t rows = band_rows(conv, tiled, workers), bands = (tile_rows + rows - 1) / rows;
-  const Halo halo(tiled, rows, kernels.width);
-  const Sizes size = sizes_of(kernels, conv, halo, rows * tile_columns, tile_columns);
-  const int64_t filters = conv.outputs * conv.channels + 16;  // floats from point to point of the filters
-  float* scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * size.all()));
-  float* weights = context.allocate_temporary_array<float>(static_cast<size_t>(kPoints * filters));
-  if (scratch == nullptr || weights == nullptr) return false;
-  context.parallel_for(0, conv.outputs, std::max<int64_t>(1, 4096 / conv.channels), [&](int64_t begin, int64_t end) {
-    const int64_t first = begin * conv.channels;
-    kernels.winograd_weights(conv.weight + first * 9, (end - begin) * conv.channels, weights + first, filters);
-  });
-  int32_t offsets[kPoints];
-  for (int64_t tap = 0; tap < kPoints; ++tap)
-    offsets[tap] = static_cast<int32_t>(halo.tap_offset(tiled, tap / 4, tap % 4));
-  // Transforms the input of `count` rows of tiles, from row `first` on.
-  const auto transform = [&](int64_t image, int64_t first, int64_t count, float* padded, float* input) {
-    for (int64_t c = 0; c < conv.channels; ++c) {
-      halo.fill(kernels, tiled, conv.input + (image * conv.channels + c) * conv.height * conv.width, first, padded);
-      for (int64_t y = 0; y < count; ++y) {
-        kernels.winograd_input(padded + y * halo.row, offsets, tile_columns, input + c * size.row + y * tile_columns,
-                               size.input_step);
-      }
-    }
-  };
-  // Multiplies the filters and the input of each point.
-  const auto multiply_points = [&](int64_t count, const float* input, float* products, float* packing) {
-    for (int64_t point = 0; point < kPoints; ++point) {
-      F32Gemm gemm{};
-      gemm.m = conv.outputs, gemm.n = count * tile_columns, gemm.k = conv.channels;
-      gemm.a = weights + point * filters, gemm.lda = conv.channels;
-      gemm.rhs = F32Gemm::Rhs::Rows;
-      gemm.b = input + point * size.input_step, gemm.ldb = size.row;
-      gemm.bias_of = BiasOf::None;
-      gemm.c = products + point * size.product_step, gemm.ldc = size.row;
-      multiply(kernels, gemm, 0, gemm.m, 0, gemm.n, packing);
-    }
-  };
-  // Transforms the products of rows of tiles. Each row gives two rows of outputs, `upper` and `lower`.
-  const auto finish = [&](int64_t image, int64_t first, int64_t count, const float* products, float* upper) {
-    float* const lower = upper + size.outputs / 2;
-    for (int64_t o = 0; o < conv.outputs; ++o) {
-      for (int64_t y = 0; y < count; ++y) {
-        kernels.winograd_output(products + o * size.row + y * tile_columns, size.product_step, tile_columns,
-                                conv.bias ? conv.bias[o] : 0.0f, upper, lower);
-        const int64_t line = 2 * (first + y);
-        float* const to = conv.out + ((image * conv.outputs + o) * conv.out_height + line) * conv.out_width;
-        kernels.copy_strided(upper, 1, conv.out_width, to);
-        if (line + 1 < conv.out_height) kernels.copy_strided(lower, 1, conv.out_width, to + conv.out_width);
-      }
-    }
-  };
-  microkernels::for_workers(context, workers, conv.batch * bands, [&](int64_t worker, int64_t begin, int64_t end) {
-    float* const padded = scratch + worker * size.all();
-    float* const input = padded + size.padded;
-    float* const products = input + kPoints * size.input_step;
-    float* const outputs = products + kPoints * size.product_step;
-    std::memset(padded + halo.plane, 0, static_cast<size_t>(size.padded - halo.plane) * sizeof(float));
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t image = i / bands, first = i % bands * rows;
-      const int64_t count = std::min(rows, tile_rows - first);
-      transform(image, first, count, padded, input);
-      multiply_points(count, input, products, outputs + size.outputs);
-      finish(image, first, count, products, outputs);
-    }
-  });
-  return true;
+  return Winograd(microkernels::f32_microkernels(), conv, workers).run(context, workers);
 }
 
 }  // namespace rushlight::optimized
