@@ -73,22 +73,33 @@ bool add_rows_first(const Taps<float>& rows, int64_t row, const Taps<float>& col
   return true;
 }
 
+// Computes weighted sums. An image has three spatial dims; a missing one has a single tap of weight 1.
 template <typename T, typename W>
 void run(KernelRuntimeContext& context, const Resample& r, const Tensor& in, const Tensor& out) {
   const ImageLayout image(in, r.dims);
+  const int64_t first = 3 - r.dims;  // the first dim that is not missing
   Taps<W> taps[3];
   const int32_t zero = 0;
   const W one = 1;
   int64_t work = 1;
   for (int64_t i = 0; i < 3; ++i) {
-    const int64_t dim = i - (3 - r.dims);
     taps[i] = {1, &zero, &one};
-    if (dim >= 0 && !make_taps<W>(context, r, dim, image.size[i], &taps[i])) return;
+    if (i >= first && !make_taps<W>(context, r, i - first, image.size[i], &taps[i])) return;
     work *= taps[i].width;
   }
+  // Calls body(row, weight) for each source row of a result, whose first taps are `at`.
+  const auto for_each_row = [&image, &taps](const T* plane, const int64_t* at, const auto& body) {
+    const int64_t z_end = at[0] + taps[0].width, y_end = at[1] + taps[1].width;
+    for (int64_t z = at[0]; z < z_end; ++z) {
+      for (int64_t y = at[1]; y < y_end; ++y) {
+        body(plane + taps[0].index[z] * image.stride[0] + taps[1].index[y] * image.stride[1],
+             taps[0].weight[z] * taps[1].weight[y]);
+      }
+    }
+  };
   for_each_line(context, out, work, [&](const int64_t* index, int line, int64_t offset, int64_t count) {
     const T* plane = in.const_data_ptr<T>() + index[0] * image.batch_stride + index[1] * image.channel_stride;
-    const int64_t first = 3 - r.dims, axis = line - 2 + first;
+    const int64_t axis = line - 2 + first;  // the spatial dim of the line, if line >= 2
     int64_t at[3] = {0, 0, 0};
     for (int64_t i = first; i < 3; ++i) at[i] = index[2 + i - first] * taps[i].width;
     for (int64_t done = 0; done < count; done += kBlock) {
@@ -96,37 +107,24 @@ void run(KernelRuntimeContext& context, const Resample& r, const Tensor& in, con
       W sums[kBlock] = {};
       bool is_done = false;
       if constexpr (std::is_same_v<T, float>) {  // the images of antialiased resizing have two dimensions
-        is_done =
-            axis == 2 && r.antialias && image.stride[2] == 1 &&
-            add_rows_first(taps[1], at[1], taps[2], at[2] + done * taps[2].width, plane, image.stride[1], n, sums);
+        is_done = axis == 2 && r.antialias && image.stride[2] == 1 &&
+                  add_rows_first(taps[1], at[1], taps[2], at[2], plane, image.stride[1], n, sums);
       }
-      if (axis == 2 && !is_done) {
-        for (int64_t z = at[0]; z < at[0] + taps[0].width; ++z) {
-          for (int64_t y = at[1]; y < at[1] + taps[1].width; ++y) {
-            const T* row = plane + taps[0].index[z] * image.stride[0] + taps[1].index[y] * image.stride[1];
-            add_row(taps[2], at[2] + done * taps[2].width, row, image.stride[2], taps[0].weight[z] * taps[1].weight[y],
-                    n, sums);
-          }
+      if (is_done) {
+        at[2] += n * taps[2].width;
+      } else if (line >= 2) {
+        const int64_t together = axis == 2 ? n : 1;  // number of adjacent results with the same source rows
+        for (int64_t i = 0; i < n; i += together, at[axis] += together * taps[axis].width) {
+          for_each_row(plane, at, [&](const T* row, W weight) {
+            add_row(taps[2], at[2], row, image.stride[2], weight, together, sums + i);
+          });
         }
-      } else if (axis != 2 && line < 2) {
+      } else {
         const int64_t step = line == 1 ? image.channel_stride : image.batch_stride;
-        for (int64_t z = at[0]; z < at[0] + taps[0].width; ++z) {
-          for (int64_t y = at[1]; y < at[1] + taps[1].width; ++y) {
-            const T* row = plane + taps[0].index[z] * image.stride[0] + taps[1].index[y] * image.stride[1];
-            add_pixels(taps[2], at[2], row, image.stride[2], step, taps[0].weight[z] * taps[1].weight[y], n, sums);
-          }
-        }
+        for_each_row(plane, at, [&](const T* row, W weight) {
+          add_pixels(taps[2], at[2], row, image.stride[2], step, weight, n, sums);
+        });
         plane += n * step;
-      } else if (axis != 2) {
-        for (int64_t i = 0; i < n; ++i) {
-          for (int64_t z = at[0]; z < at[0] + taps[0].width; ++z) {
-            for (int64_t y = at[1]; y < at[1] + taps[1].width; ++y) {
-              const T* row = plane + taps[0].index[z] * image.stride[0] + taps[1].index[y] * image.stride[1];
-              add_row(taps[2], at[2], row, image.stride[2], taps[0].weight[z] * taps[1].weight[y], 1, sums + i);
-            }
-          }
-          at[axis] += taps[axis].width;
-        }
       }
       T* const results = out.mutable_data_ptr<T>() + offset + done;
       for (int64_t i = 0; i < n; ++i) results[i] = static_cast<T>(sums[i]);
