@@ -83,24 +83,19 @@ bool AdvancedIndex::add_positions(KernelRuntimeContext& context, const Tensor& i
   return true;
 }
 
-bool AdvancedIndex::read(KernelRuntimeContext& context, const Tensor& indexed,
-                         Span<const std::optional<Tensor>> indices) {
-  rank_ = indexed.dim();
-  for (int64_t i = 0; i < rank_; ++i) {
-    sizes_[i] = indexed.size(i);
-    strides_[i] = indexed.stride(i);
-  }
+// Adds the index tensors and masks, and sets index_dims_begin_.
+bool AdvancedIndex::add_indices(KernelRuntimeContext& context, Span<const std::optional<Tensor>> indices) {
   int64_t axis = 0;
-  bool begun = false, ended = false, split = false;
+  bool has_index = false, has_gap = false, are_separate = false;
   for (const std::optional<Tensor>& index : indices) {
     if (!index) {
-      ended = begun;
+      has_gap = has_index;
       ++axis;
       continue;
     }
-    split = split || ended;
-    if (!begun) index_dims_begin_ = axis;
-    begun = true;
+    are_separate = are_separate || has_gap;
+    if (!has_index) index_dims_begin_ = axis;
+    has_index = true;
     if (is_mask(*index)) {
       if (!add_mask(context, *index, axis)) return false;
       axis += index->dim();
@@ -114,22 +109,28 @@ bool AdvancedIndex::read(KernelRuntimeContext& context, const Tensor& indexed,
                  static_cast<long long>(rank_));
     return false;
   }
-  if (split) index_dims_begin_ = 0;
-  // The steps are aligned with the dimensions from the right, as in broadcasting.
+  if (are_separate) index_dims_begin_ = 0;
+  return true;
+}
+
+// Moves the steps to the beginning of Axis::steps. add_mask() and add_positions() store them at the end, because dims
+// are broadcast from the right and the rank of index_shape_ is not known before all indices are added.
+void AdvancedIndex::align_steps() {
   const int shift = kMaxDim - index_shape_.dim;
   for (int i = 0; i < axis_count_; ++i) {
     for (int d = 0; d < index_shape_.dim; ++d) axes_[i].steps[d] = axes_[i].steps[d + shift];
   }
-  for (int64_t i = 0, out_dim = 0; i <= rank_; ++i) {
-    if (out_dim == index_dims_begin_) {
-      for (int d = 0; d < index_shape_.dim; ++d) shape_.push(index_shape_.sizes[d]);
-      out_dim = -1;
-    }
-    if (i == rank_) break;
-    if ((indexed_ >> i & 1u) != 0) continue;
-    shape_.push(sizes_[i]);
-    if (out_dim >= 0) ++out_dim;
+}
+
+// Sets shape_: the dims that are not indexed, and before the one at index_dims_begin_ the index dims.
+bool AdvancedIndex::set_shape(KernelRuntimeContext& context) {
+  Shape others;
+  for (int64_t axis = 0; axis < rank_; ++axis) {
+    if (!is_indexed(axis)) others.push(sizes_[axis]);
   }
+  for (int d = 0; d < index_dims_begin_; ++d) shape_.push(others.sizes[d]);
+  for (const SizesType size : index_shape_.span()) shape_.push(size);
+  for (int d = static_cast<int>(index_dims_begin_); d < others.dim; ++d) shape_.push(others.sizes[d]);
   if (shape_.dim > kMaxDim) {
     context.fail(Error::InvalidArgument, "the indexed result has %d dims, but at most %d are supported", shape_.dim,
                  kMaxDim);
@@ -138,13 +139,25 @@ bool AdvancedIndex::read(KernelRuntimeContext& context, const Tensor& indexed,
   return true;
 }
 
+bool AdvancedIndex::read(KernelRuntimeContext& context, const Tensor& indexed,
+                         Span<const std::optional<Tensor>> indices) {
+  rank_ = indexed.dim();
+  for (int64_t i = 0; i < rank_; ++i) {
+    sizes_[i] = indexed.size(i);
+    strides_[i] = indexed.stride(i);
+  }
+  if (!add_indices(context, indices)) return false;
+  align_steps();
+  return set_shape(context);
+}
+
 int64_t AdvancedIndex::positions() const { return checked_numel(index_shape_.span()); }
 
 StridedLoops AdvancedIndex::block(const int64_t* strides) const {
   StridedLoops loops;
   int64_t out_dim = 0;
   for (int64_t i = 0; i < rank_; ++i) {
-    if ((indexed_ >> i & 1u) != 0) continue;
+    if (is_indexed(i)) continue;
     if (out_dim == index_dims_begin_) out_dim += index_shape_.dim;
     loops.add(sizes_[i], strides_[i], strides[out_dim]);
     ++out_dim;

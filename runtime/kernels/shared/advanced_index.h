@@ -22,8 +22,8 @@ class AdvancedIndex {
   const Shape& shape() const { return shape_; }
 
   // Calls body(offset in `indexed`, offset in `other`) for each position of the index dims from `begin` to `end`, in
-  // row-major order. `other` has shape() and the given strides. From each offset, the
-  // loops of block() visit the elements of the dims that are not indexed.
+  // row-major order. `other` has shape() and the given strides. From each offset, the loops of block() visit the
+  // elements of the dims that are not indexed.
   template <typename Body>
   void for_each(const int64_t* strides, int64_t begin, int64_t end, const Body& body) const;
   int64_t positions() const;
@@ -35,14 +35,18 @@ class AdvancedIndex {
   struct Axis {
     IndexReader positions;
     int64_t size, stride;    // of the axis of `indexed`
-    int64_t steps[kMaxDim];  // of `positions`, for each index dim
+    int64_t steps[kMaxDim];  // [dims of index_shape_]: elements of `positions` from index to index of the dim
   };
+  bool add_indices(KernelRuntimeContext& context, Span<const std::optional<Tensor>> indices);
   bool add_mask(KernelRuntimeContext& context, const Tensor& mask, int64_t first_axis);
   bool add_positions(KernelRuntimeContext& context, const Tensor& index, int64_t axis);
+  void align_steps();
+  bool set_shape(KernelRuntimeContext& context);
+  bool is_indexed(int64_t axis) const { return (indexed_ >> axis & 1u) != 0; }
   bool broadcast(KernelRuntimeContext& context, Span<const SizesType> sizes);
 
   Shape shape_;
-  Shape index_shape_;
+  Shape index_shape_;             // the index tensors, broadcast
   int64_t index_dims_begin_ = 0;  // the first index dim of shape_
   uint32_t indexed_ = 0;          // axes of `indexed`, as bits
   int64_t rank_ = 0;

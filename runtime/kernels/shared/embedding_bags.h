@@ -13,13 +13,13 @@ enum EmbeddingBagMode : int64_t { kBagSum, kBagMean, kBagMax };
 
 // The arguments of _embedding_bag that its kernels read.
 struct EmbeddingBags {
-  const Tensor& weight;  // [rows, width]
-  const Tensor& indices;
-  const Tensor& offsets;
-  int64_t mode;
-  const std::optional<Tensor>& per_sample_weights;
+  const Tensor& weight;   // [rows, width]
+  const Tensor& indices;  // [n], rows of `weight`
+  const Tensor& offsets;  // [bags], the position of the first index of each bag; and n, if include_last_offset
+  int64_t mode;           // EmbeddingBagMode
+  const std::optional<Tensor>& per_sample_weights;  // [n], factors of the rows; only for kBagSum
   bool include_last_offset;
-  int64_t padding;  // an index that bags do not contain
+  int64_t padding;  // an index that bags skip; none if it is negative
 
   int64_t count() const { return offsets.size(0) - (include_last_offset ? 1 : 0); }
   // The positions of a bag's indices are begin(bag) to end(bag).
@@ -38,8 +38,12 @@ inline void put_position(const Tensor& tensor, int64_t element, int64_t value) {
   }
 }
 
-// Checks the arguments, sets the shapes of the results, and writes offset2bag, bag_size and zeros to max_indices.
-// offset2bag is written only if its memory is large enough. The kernel stops if this fails.
+// Checks the arguments, sets the shapes of the results, and writes all results but `out`. If this fails, records the
+// failure.
+//   out: [bags, width]
+//   offset2bag: [n], the bag of each index; it is written only if its memory is large enough
+//   bag_size: [bags], bags.size() of each bag
+//   max_indices: [bags, width] for kBagMax, filled with zeros
 void begin_embedding_bag(KernelRuntimeContext& context, const EmbeddingBags& bags, const Tensor& out,
                          const Tensor& offset2bag, const Tensor& bag_size, const Tensor& max_indices);
 

@@ -154,47 +154,44 @@ bool require_long(KernelRuntimeContext& context, const Tensor& indices) {
   return true;
 }
 
-}  // namespace
-
-void max_pool(KernelRuntimeContext& context, const Pooling& pooling, const Tensor& in, Tensor& out, Tensor& indices) {
-  Shape shape;
-  if (!pooled_shape(context, pooling, in, &shape) || !require_same_dtype(context, in, out)) return;
-  if (!require_long(context, indices)) return;
-  if (!resize_out(context, out, shape.span()) || !resize_out(context, indices, shape.span())) return;
+// Computes the results one at a time.
+[[maybe_unused]] void max_pool_by_boxes(KernelRuntimeContext& context, const Pooling& pooling, const Tensor& in,
+                                        const Tensor& out, const Tensor& indices) {
   const ImageLayout image(in, pooling.dims);
   const Window3d& w = pooling.window;
-  if constexpr (cortex_m::kHasInt8) {
-    if (max_pool_on_cortex_m(pooling, in, out, indices)) return;
-  }
-  if constexpr (!kHasLines) {
-    const int64_t missing = 3 - pooling.dims;
-    maximum_of_boxes(context, in, pooling.dims, w.taps(), out, indices, [&](const int64_t* position, Box& box) {
-      for (int64_t i = 0; i < 3; ++i) {
-        const int64_t begin = i < missing ? 0 : position[i - missing] * w.stride[i] - w.padding[i];
-        box.begin[i] = first_inside(begin, w.dilation[i]);
-        box.end[i] = std::min(begin + (w.kernel[i] - 1) * w.dilation[i] + 1, image.size[i]);
-        box.step[i] = w.dilation[i];
-      }
-    });
-    return;
-  }
+  const int64_t missing = 3 - pooling.dims;
+  maximum_of_boxes(context, in, pooling.dims, w.taps(), out, indices, [&](const int64_t* position, Box& box) {
+    for (int64_t i = 0; i < 3; ++i) {
+      const int64_t begin = i < missing ? 0 : position[i - missing] * w.stride[i] - w.padding[i];
+      box.begin[i] = first_inside(begin, w.dilation[i]);
+      box.end[i] = std::min(begin + (w.kernel[i] - 1) * w.dilation[i] + 1, image.size[i]);
+      box.step[i] = w.dilation[i];
+    }
+  });
+}
+
+// Computes the results of a line together, except if the line is along a spatial dim that is not the last one.
+[[maybe_unused]] void max_pool_by_lines(KernelRuntimeContext& context, const Pooling& pooling, const Tensor& in,
+                                        const Tensor& out, const Tensor& indices) {
   MaximaOfLine maxima = nullptr;
   switch_dtype<dtypes::kRealH>(context, in.scalar_type(),
                                [&](auto tag) { maxima = &maxima_of_line<typename decltype(tag)::type>; });
   if (maxima == nullptr || out.numel() == 0) return;
+  const ImageLayout image(in, pooling.dims);
+  const Window3d& w = pooling.window;
   const int64_t channel = out.dim() - pooling.dims - 1, missing = 3 - pooling.dims;
   const auto size = static_cast<int64_t>(in.element_size());
   for_each_line(context, out, w.taps(), [&](const int64_t* index, int axis, int64_t offset, int64_t count) {
     int64_t plane = (channel > 0 ? index[0] * image.batch_stride : 0) + index[channel] * image.channel_stride;
     int64_t positions_at = 0;
     for (int64_t i = 0; i < indices.dim(); ++i) positions_at += index[i] * indices.stride(i);
+    // The spatial dim of the line. It is -1 for a line of channels or images, which have the same window.
     const int64_t dim = axis > channel ? axis - channel - 1 + missing : -1;
     Line line{{0, 0, 0}, 0, 0, 0};
     for (int64_t i = missing; i < 3; ++i) line.begin[i] = index[channel + 1 + i - missing] * w.stride[i] - w.padding[i];
     line.window_step = dim == 2 ? w.stride[2] : 0;
     line.step = dim == 2 ? w.stride[2] * image.stride[2] : axis == channel ? image.channel_stride : image.batch_stride;
     for (int64_t done = 0; done < count; done += line.n) {
-      // Along another spatial dim, the results are computed one at a time.
       line.n = dim == 0 || dim == 1 ? 1 : std::min(kBlock, count - done);
       int64_t positions[kBlock];
       maxima(image, w, line, in.const_data_ptr<uint8_t>() + plane * size,
@@ -209,6 +206,25 @@ void max_pool(KernelRuntimeContext& context, const Pooling& pooling, const Tenso
       }
     }
   });
+}
+
+}  // namespace
+
+void max_pool(KernelRuntimeContext& context, const Pooling& pooling, const Tensor& in, Tensor& out, Tensor& indices) {
+  Shape shape;
+  if (!pooled_shape(context, pooling, in, &shape) || !require_same_dtype(context, in, out) ||
+      !require_long(context, indices) || !resize_out(context, out, shape.span()) ||
+      !resize_out(context, indices, shape.span())) {
+    return;
+  }
+  if constexpr (cortex_m::kHasInt8) {
+    if (max_pool_on_cortex_m(pooling, in, out, indices)) return;
+  }
+  if constexpr (kHasLines) {
+    max_pool_by_lines(context, pooling, in, out, indices);
+  } else {
+    max_pool_by_boxes(context, pooling, in, out, indices);
+  }
 }
 
 void adaptive_max_pool(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size, Tensor& out,
