@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -23,16 +25,10 @@ aten = torch.ops.aten
 SHAPE = [16, 16]
 
 
-def put(g: Any, a: Any, x: Any) -> Any:
-    """Returns `a` with the first row replaced by `x`."""
-    return g.call(
-        aten.select_scatter.out,
-        a,
-        g.view(g.input(f"row{len(g.graph.nodes)}", [1, 16]), [16]),
-        0,
-        0,
-        shape=SHAPE,
-    )
+def put(g: Any, a: Any) -> Any:
+    """Returns `a` with the first row replaced by a new input."""
+    row = g.view(g.input(f"row{len(g.graph.nodes)}", [1, 16]), [16])
+    return g.call(aten.select_scatter.out, a, row, 0, 0, shape=SHAPE)
 
 
 def branch(g: Any, operand: Any) -> Any:
@@ -44,118 +40,153 @@ def branch(g: Any, operand: Any) -> Any:
     return g.item(g.control_flow(COND, [same, other], [operand], shapes=[SHAPE], lead=(predicate,)), 0)
 
 
-def build_cases() -> Any:
-    """Returns, by name, build(g, state, x) -> (new contents, user outputs), and whether there is no copy."""
+@dataclass(frozen=True)
+class Method:
+    """A method that gives the buffer `state` [16, 16] new contents.
 
-    def updated(g: Any, state: Any, x: Any) -> Any:
-        new = put(g, state, x)
-        return new, [g.mm(new, x)]
+    Attributes:
+        build: build(g, state, x) adds the nodes of the method to the graph builder `g`, and returns the new
+            contents and the outputs for the user. x is an input [16, 16].
+        copies: whether a copy must write the new contents back. Otherwise they are computed in the buffer.
+    """
 
-    def updated_twice(g: Any, state: Any, x: Any) -> Any:
-        new = put(g, put(g, state, x), x)
-        return new, [g.mm(new, x)]
-
-    def read_before(g: Any, state: Any, x: Any) -> Any:
-        old = g.mm(state, x)
-        return put(g, state, x), [old]
-
-    def read_afterwards(g: Any, state: Any, x: Any) -> Any:
-        new = put(g, state, x)
-        return new, [g.mm(state, x)]
-
-    def view_read_afterwards(g: Any, state: Any, x: Any) -> Any:
-        flat = g.view(state, [256])
-        new = put(g, state, x)
-        return new, [g.relu(flat)]
-
-    def middle_read_afterwards(g: Any, state: Any, x: Any) -> Any:
-        middle = put(g, state, x)
-        new = put(g, middle, x)
-        return new, [g.mm(middle, x)]
-
-    def returned(g: Any, state: Any, x: Any) -> Any:
-        new = put(g, state, x)
-        return new, [new]
-
-    def view_returned(g: Any, state: Any, x: Any) -> Any:
-        new = put(g, state, x)
-        return new, [g.view(new, [256])]
-
-    def written_whole(g: Any, state: Any, x: Any) -> Any:
-        return g.relu(state), [g.mm(x, x)]
-
-    def from_elsewhere(g: Any, state: Any, x: Any) -> Any:
-        return put(g, g.mm(x, x), x), [g.mm(state, x)]
-
-    def other_view_of_itself(g: Any, state: Any, x: Any) -> Any:
-        whole = g.view(state, SHAPE)
-        return g.call(aten.slice_scatter.out, state, whole, 0, 0, 16, shape=SHAPE), [g.mm(x, x)]
-
-    def itself_as_the_source(g: Any, state: Any, x: Any) -> Any:
-        places = g.input("places", SHAPE, torch.int64)
-        return g.call(aten.scatter_add.out, state, 0, places, state, shape=SHAPE), [g.mm(x, x)]
-
-    def itself_as_the_rows(g: Any, state: Any, x: Any) -> Any:
-        rows = g.input("rows", [16], torch.int64)
-        return g.call(aten.index_put.out, state, [rows], state, shape=SHAPE), [g.mm(x, x)]
-
-    def middle_as_the_source(g: Any, state: Any, x: Any) -> Any:
-        middle = put(g, state, x)
-        return g.call(aten.slice_scatter.out, middle, middle, 0, 0, 16, shape=SHAPE), [g.mm(x, x)]
-
-    def returned_by_a_branch(g: Any, state: Any, x: Any) -> Any:
-        new = put(g, state, x)
-        return new, [branch(g, state)]
-
-    return [
-        (updated, True),
-        (updated_twice, True),
-        (read_before, True),
-        (read_afterwards, False),
-        (view_read_afterwards, False),
-        (middle_read_afterwards, False),
-        (returned, False),
-        (view_returned, False),
-        (written_whole, False),
-        (from_elsewhere, False),
-        (other_view_of_itself, False),
-        (itself_as_the_source, False),
-        (itself_as_the_rows, False),
-        (middle_as_the_source, False),
-        (returned_by_a_branch, False),
-    ]
+    build: Callable[[Any, Any, Any], tuple[Any, list[Any]]]
+    copies: bool
 
 
-def program(builder: Any, signature: Any, build: Any) -> Any:
+METHODS: dict[str, Method] = {}
+
+
+def method(*, copies: bool) -> Callable[[Any], Any]:
+    """Adds a function to METHODS."""
+
+    def add(build: Any) -> Any:
+        METHODS[build.__name__] = Method(build, copies)
+        return build
+
+    return add
+
+
+@method(copies=False)
+def updated(g: Any, state: Any, x: Any) -> Any:
+    new = put(g, state)
+    return new, [g.mm(new, x)]
+
+
+@method(copies=False)
+def updated_twice(g: Any, state: Any, x: Any) -> Any:
+    new = put(g, put(g, state))
+    return new, [g.mm(new, x)]
+
+
+@method(copies=False)
+def read_before(g: Any, state: Any, x: Any) -> Any:
+    old = g.mm(state, x)
+    return put(g, state), [old]
+
+
+@method(copies=True)
+def read_afterwards(g: Any, state: Any, x: Any) -> Any:
+    new = put(g, state)
+    return new, [g.mm(state, x)]
+
+
+@method(copies=True)
+def view_read_afterwards(g: Any, state: Any, x: Any) -> Any:
+    flat = g.view(state, [256])
+    new = put(g, state)
+    return new, [g.relu(flat)]
+
+
+@method(copies=True)
+def middle_read_afterwards(g: Any, state: Any, x: Any) -> Any:
+    middle = put(g, state)
+    new = put(g, middle)
+    return new, [g.mm(middle, x)]
+
+
+@method(copies=True)
+def returned(g: Any, state: Any, x: Any) -> Any:
+    new = put(g, state)
+    return new, [new]
+
+
+@method(copies=True)
+def view_returned(g: Any, state: Any, x: Any) -> Any:
+    new = put(g, state)
+    return new, [g.view(new, [256])]
+
+
+@method(copies=True)
+def written_whole(g: Any, state: Any, x: Any) -> Any:
+    return g.relu(state), [g.mm(x, x)]
+
+
+@method(copies=True)
+def from_elsewhere(g: Any, state: Any, x: Any) -> Any:
+    return put(g, g.mm(x, x)), [g.mm(state, x)]
+
+
+@method(copies=True)
+def other_view_of_itself(g: Any, state: Any, x: Any) -> Any:
+    whole = g.view(state, SHAPE)
+    return g.call(aten.slice_scatter.out, state, whole, 0, 0, 16, shape=SHAPE), [g.mm(x, x)]
+
+
+@method(copies=True)
+def itself_as_the_source(g: Any, state: Any, x: Any) -> Any:
+    places = g.input("places", SHAPE, torch.int64)
+    return g.call(aten.scatter_add.out, state, 0, places, state, shape=SHAPE), [g.mm(x, x)]
+
+
+@method(copies=True)
+def itself_as_the_rows(g: Any, state: Any, x: Any) -> Any:
+    rows = g.input("rows", [16], torch.int64)
+    return g.call(aten.index_put.out, state, [rows], state, shape=SHAPE), [g.mm(x, x)]
+
+
+@method(copies=True)
+def middle_as_the_source(g: Any, state: Any, x: Any) -> Any:
+    middle = put(g, state)
+    return g.call(aten.slice_scatter.out, middle, middle, 0, 0, 16, shape=SHAPE), [g.mm(x, x)]
+
+
+@method(copies=True)
+def returned_by_a_branch(g: Any, state: Any, x: Any) -> Any:
+    new = put(g, state)
+    return new, [branch(g, state)]
+
+
+def program(builder: Any, signature: Any, method: Method) -> Any:
+    """Returns the graph of a method, its signature, `state` and its new contents."""
     g = builder()
     state, x = g.input("state", SHAPE), g.input("x", SHAPE)
-    new, outputs = build(g, state, x)
+    new, outputs = method.build(g, state, x)
     graph = g.output(new, *outputs)
     return graph, signature(graph, buffers=["state"]), state, new
 
 
-@pytest.mark.parametrize("build, dropped", build_cases(), ids=lambda v: getattr(v, "__name__", ""))
-def test_which_copies_can_go(builder: Any, signature: Any, place: Any, build: Any, dropped: Any) -> None:
-    graph, exported, state, new = program(builder, signature, build)
+@pytest.mark.parametrize("name", METHODS)
+def test_which_new_contents_are_copied(builder: Any, signature: Any, place: Any, name: str) -> None:
+    copies = METHODS[name].copies
+    graph, exported, state, new = program(builder, signature, METHODS[name])
     assert write_back(graph, exported)
     plan_memory(graph, exported)
-    copies = [n for n in graph.graph.nodes if n.target is aten.copy_.default]
-    assert (not copies) is dropped
-    assert (place(new) == place(state)) is dropped
-    if dropped:
+    assert any(n.target is aten.copy_.default for n in graph.graph.nodes) is copies
+    assert (place(new) == place(state)) is not copies
+    if not copies:
         assert exported.output_specs[0].arg.name == graph.graph.output_node().args[0][0].name
 
 
 def test_state_of_the_caller_is_copied(builder: Any, signature: Any) -> None:
-    build = build_cases()[0][0]
-    graph, exported, _, _ = program(builder, signature, build)
+    graph, exported, _, _ = program(builder, signature, METHODS["updated"])
     write_back(graph, exported, in_place=False)
     plan_memory(graph, exported)
     assert any(n.target is aten.copy_.default for n in graph.graph.nodes)
 
 
 def test_shared_state_is_updated_in_its_own_memory(builder: Any, signature: Any, place: Any) -> None:
-    graph, exported, state, new = program(builder, signature, build_cases()[1][0])
+    graph, exported, state, new = program(builder, signature, METHODS["updated_twice"])
     planning = MemoryPlanningPass(share_mutable_buffers=True)
     write_back(graph, exported)
     planning.run(graph, exported)
