@@ -169,52 +169,45 @@ class MethodValues:
         return found
 
     def place_ends(self) -> None:
-        """Selects the inputs and outputs that kernels access directly in the caller's memory."""
-        others = [
-            region
-            for index in self.usage.unwritten | self.usage.state
-            if isinstance((tensor := self.plan.values[index].val), Tensor)
-            and (region := region_of(tensor)) is not None
-        ]
+        """Selects the inputs and outputs that kernels access directly in the caller's memory.
 
-        def has_exclusive_memory(index: int) -> bool:
-            tensor = self.plan.values[index].val
-            assert isinstance(tensor, Tensor)
-            mine = region_of(tensor)
-            return (
-                mine is None
-                or index not in self.usage.unwritten
-                and not any(mine.overlaps(other) for other in others)
-            )
-
-        inputs = {end.index for end in self.inputs}
+        These are the ones without planned memory, and those whose planned memory nothing else uses. An input
+        that the method writes is copied, because the method must not change the caller's memory.
+        """
+        kept = self._kept_regions()
         for end in self.inputs:
             tensor = self.plan.values[end.index].val
-            if not isinstance(tensor, Tensor) or end.name is None:
-                continue
-            is_written = end.index in self.usage.written
-            if (
-                end.index in self.direct
-                or is_written
-                or end.index in self.moved
-                or not has_exclusive_memory(end.index)
-            ):
-                if tensor.allocation_info is None and not is_written:
-                    self.direct[end.index] = (end.name, _caller_region(end.name))
-                continue
-            self.direct[end.index] = (end.name, _caller_region(end.name))
+            if isinstance(tensor, Tensor) and end.index not in self.usage.written:
+                has_place = end.index in self.direct or end.index in self.moved
+                if tensor.allocation_info is None or (not has_place and self._is_alone(end.index, kept)):
+                    self._access_directly(end)
+        inputs = {end.index for end in self.inputs}
         for end in self.outputs:
             tensor = self.plan.values[end.index].val
-            if not isinstance(tensor, Tensor) or end.name is None or end.index in inputs:
-                continue
-            if end.index in self.direct or end.index in self.moved or end.index in self.views:
-                continue
-            if end.index not in self.usage.written:
-                continue
-            if tensor.allocation_info is None or (
-                has_exclusive_memory(end.index) and end.index not in self._indexed_outputs
-            ):
-                self.direct[end.index] = (end.name, _caller_region(end.name))
+            if isinstance(tensor, Tensor) and end.index in self.usage.written - inputs:
+                has_place = end.index in self.direct or end.index in self.moved or end.index in self.views
+                is_alone = self._is_alone(end.index, kept) and end.index not in self._indexed_outputs
+                if not has_place and (tensor.allocation_info is None or is_alone):
+                    self._access_directly(end)
+
+    def _access_directly(self, end: End) -> None:
+        if end.name is not None:
+            self.direct[end.index] = (end.name, _caller_region(end.name))
+
+    def _kept_regions(self) -> list[Region]:
+        """Returns planned memory whose contents are not computed in the same run before they are read."""
+        tensors = (self.plan.values[index].val for index in self.usage.unwritten | self.usage.state)
+        regions = (region_of(tensor) for tensor in tensors if isinstance(tensor, Tensor))
+        return [region for region in regions if region is not None]
+
+    def _is_alone(self, index: int, kept: list[Region]) -> bool:
+        """Returns whether a tensor has no planned memory, or has some that does not overlap `kept`."""
+        tensor = self.plan.values[index].val
+        assert isinstance(tensor, Tensor)
+        region = region_of(tensor)
+        return region is None or (
+            index not in self.usage.unwritten and not any(region.overlaps(other) for other in kept)
+        )
 
     def tensor(self, index: int) -> TensorValue:
         """Returns a tensor value.
@@ -335,12 +328,7 @@ class MethodValues:
         """Returns whether a result has a reader: another instruction, the caller or a later run."""
         if self.usage.users.get(tensor.index, 0) > 1 or tensor.region is None:
             return True
-        return any(
-            region is not None and region.overlaps(tensor.region)
-            for index in self.usage.unwritten | self.usage.state
-            if isinstance((other := self.plan.values[index].val), Tensor)
-            for region in (region_of(other),)
-        )
+        return any(region.overlaps(tensor.region) for region in self._kept_regions())
 
     def initial_values(self) -> list[tuple[str, str, int]]:
         """Returns the address, the array and the number of bytes of each initial value of state."""

@@ -142,6 +142,40 @@ def open_loop(k: Kernel, stack: ExitStack, name: str, end: int, step: int = 1) -
     stack.enter_context(k.code.block(f"for (ptrdiff_t {name} = 0; {name} < {end}; {by})"))
 
 
+def lanes_of(c: Convolution) -> range:
+    """Returns the numbers of the sums that are computed together, one for each of several output channels."""
+    return range(next(n for n in (SUMS_TOGETHER, 2, 1) if c.outputs % n == 0))
+
+
+def plus_lane(name: str, lane: int) -> str:
+    """Returns the C expression of a channel that is `lane` channels after the one in the variable `name`."""
+    return name if lane == 0 else f"{name} + {lane}"
+
+
+def open_images_and_groups(k: Kernel, c: Convolution, stack: ExitStack) -> None:
+    """Opens the loops over the images and over the groups, if there are several."""
+    if c.out.batch > 1:
+        open_loop(k, stack, "n", c.out.batch)
+    if c.groups > 1:
+        open_loop(k, stack, "g", c.groups)
+
+
+def open_positions(k: Kernel, c: Convolution, axis: int, stack: ExitStack, is_named: bool) -> None:
+    """Opens the loop over the positions of an axis of the result.
+
+    Args:
+        k: the kernel.
+        c: the convolution.
+        axis: the axis, 0 to 2.
+        stack: closes the loop.
+        is_named: whether the position has a C variable, 0, if there is only one.
+    """
+    if c.out.size[axis] > 1:
+        open_loop(k, stack, POSITIONS[axis], c.out.size[axis])
+    elif is_named:
+        k.code.add(f"const ptrdiff_t {POSITIONS[axis]} = 0;")
+
+
 def open_taps(
     k: Kernel, c: Convolution, axis: int, stack: ExitStack, inside: list[str] | None = None
 ) -> str | None:
@@ -249,8 +283,21 @@ def weight_place(c: Convolution, lane: int, taps: Iterable[tuple[str, int]]) -> 
         taps: the C expressions of the current tap, and their factors.
     """
     _, g = batch_and_group(c)
-    output, i = "o" if lane == 0 else f"o + {lane}", "i" if c.inputs > 1 else "0"
+    output, i = plus_lane("o", lane), "i" if c.inputs > 1 else "0"
     return terms((g, c.group_stride), (output, c.output_stride), (i, c.input_stride), *taps)
+
+
+def result_place(c: Convolution, lane: int) -> str:
+    """Returns the offset of an element of the result.
+
+    Args:
+        c: the convolution.
+        lane: the distance of the output channel from the current one.
+    """
+    n, g = batch_and_group(c)
+    channel = terms((g, c.outputs), plus_lane("o", lane))
+    positions = [(POSITIONS[axis], c.out.stride[axis]) for axis in range(3) if c.out.size[axis] > 1]
+    return terms((n, c.out.batch_stride), (channel, c.out.channel_stride), *positions)
 
 
 def _convolution(k: Kernel) -> None:
@@ -268,35 +315,24 @@ def _convolution(k: Kernel) -> None:
         k.require_rank(1, bias)
         k.read(bias, "bias")
     k.write(out)
-    code = k.code
-    together = next(n for n in (SUMS_TOGETHER, 2, 1) if c.outputs % n == 0)
-    lanes = range(together)
-    n, g = batch_and_group(c)
+    lanes = lanes_of(c)
+    _, g = batch_and_group(c)
     with ExitStack() as stack:
-        if c.out.batch > 1:
-            open_loop(k, stack, "n", c.out.batch)
-        if c.groups > 1:
-            open_loop(k, stack, "g", c.groups)
-        open_loop(k, stack, "o", c.outputs, together)
+        open_images_and_groups(k, c, stack)
+        open_loop(k, stack, "o", c.outputs, len(lanes))
         for axis in range(3):
-            if c.out.size[axis] > 1:
-                open_loop(k, stack, POSITIONS[axis], c.out.size[axis])
-            elif c.touches_edge(axis):
-                code.add(f"const ptrdiff_t {POSITIONS[axis]} = 0;")
+            open_positions(k, c, axis, stack, is_named=c.touches_edge(axis))
             if inside is None:
                 declare_tap_range(k, c, axis)
-        code.add(f"{sums.type} {', '.join(f's{lane} = 0' for lane in lanes)};")
+        k.code.add(f"{sums.type} {', '.join(f's{lane} = 0' for lane in lanes)};")
         _add_products(k, c, sums, lanes, inside)
-        positions = [(POSITIONS[axis], c.out.stride[axis]) for axis in range(3) if c.out.size[axis] > 1]
         for lane in lanes:
-            output = "o" if lane == 0 else f"o + {lane}"
-            channel = terms((g, c.outputs), output)
             total = f"s{lane}"
             if bias is not None:
-                place = terms((g, c.outputs * bias.strides[0]), (output, bias.strides[0]))
+                stride = bias.strides[0]
+                place = terms((g, c.outputs * stride), (plus_lane("o", lane), stride))
                 total = f"(s{lane} + {sums.load(f'bias[{place}]')})"
-            place = terms((n, c.out.batch_stride), (channel, c.out.channel_stride), *positions)
-            code.add(f"out[{place}] = {sums.store(total)};")
+            k.code.add(f"out[{result_place(c, lane)}] = {sums.store(total)};")
 
 
 def _add_products(

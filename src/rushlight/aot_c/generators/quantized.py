@@ -23,14 +23,18 @@ from contextlib import ExitStack
 from rushlight.aot_c.code import float_literal, terms
 from rushlight.aot_c.dtypes import BYTES, DOUBLE, ELEMENTS, FLOAT, FLOATING, SIXTEEN, compute_type, name_of
 from rushlight.aot_c.generators.convolution import (
-    POSITIONS,
     TAPS,
     Convolution,
     batch_and_group,
     declare_tap_range,
     input_place,
+    lanes_of,
+    open_images_and_groups,
     open_loop,
+    open_positions,
     open_taps,
+    plus_lane,
+    result_place,
     weight_place,
 )
 from rushlight.aot_c.generators.elementwise import broadcast
@@ -106,10 +110,6 @@ class _Products:
         return self._requantize(real, self.out)
 
 
-def _plus_lane(name: str, lane: int) -> str:
-    return name if lane == 0 else f"{name} + {lane}"
-
-
 def _convolution(k: Kernel) -> None:
     source, weight, scales, bias, out = (
         k.tensor(0),
@@ -133,29 +133,19 @@ def _convolution(k: Kernel) -> None:
     if out.numel == 0:
         return
     products = _Products(k, source, weight, scales, bias, out, 12)
-    code = k.code
-    together = next(n for n in (SUMS_TOGETHER, 2, 1) if c.outputs % n == 0)
-    lanes = range(together)
-    n, g = batch_and_group(c)
+    lanes = lanes_of(c)
+    _, g = batch_and_group(c)
     with ExitStack() as stack:
-        if c.out.batch > 1:
-            open_loop(k, stack, "n", c.out.batch)
-        if c.groups > 1:
-            open_loop(k, stack, "g", c.groups)
+        open_images_and_groups(k, c, stack)
         for axis in range(3):
-            if c.out.size[axis] > 1:
-                open_loop(k, stack, POSITIONS[axis], c.out.size[axis])
-            elif _has_named_position(c, axis):
-                code.add(f"const ptrdiff_t {POSITIONS[axis]} = 0;")
+            open_positions(k, c, axis, stack, _has_named_position(c, axis))
             declare_tap_range(k, c, axis)
-        open_loop(k, stack, "o", c.outputs, together)
+        open_loop(k, stack, "o", c.outputs, len(lanes))
         products.declare_sums(lanes)
         _add_products(k, c, products.in_zero, lanes)
-        positions = [(POSITIONS[axis], c.out.stride[axis]) for axis in range(3) if c.out.size[axis] > 1]
         for lane in lanes:
-            channel = terms((g, c.outputs), _plus_lane("o", lane))
-            place = terms((n, c.out.batch_stride), (channel, c.out.channel_stride), *positions)
-            code.add(f"out[{place}] = {products.result(lane, channel)};")
+            channel = terms((g, c.outputs), plus_lane("o", lane))
+            k.code.add(f"out[{result_place(c, lane)}] = {products.result(lane, channel)};")
 
 
 def _has_named_position(c: Convolution, axis: int) -> bool:
@@ -228,10 +218,10 @@ def _linear(k: Kernel) -> None:
         with code.block(f"for (ptrdiff_t k = 0; k < {depth}; ++k)"):
             code.add(f"const int32_t x = in[{terms(('r', depth), 'k')}] - {products.in_zero};")
             for lane in lanes:
-                place = terms((_plus_lane("c", lane), weight.strides[0]), ("k", weight.strides[1]))
+                place = terms((plus_lane("c", lane), weight.strides[0]), ("k", weight.strides[1]))
                 code.add(f"s{lane} += x * weight[{place}];")
         for lane in lanes:
-            column = _plus_lane("c", lane)
+            column = plus_lane("c", lane)
             code.add(f"out[{terms(('r', columns), column)}] = {products.result(lane, column)};")
 
     with code.block(f"for (ptrdiff_t r = 0; r < {rows}; ++r)"):

@@ -49,9 +49,51 @@ from rushlight.aot_c.dtypes import BOOL, DOUBLE, FLOAT, FLOATING, c_compute, nam
 from rushlight.aot_c.generators.windows import Image
 from rushlight.aot_c.kernel import Generator, Kernel
 from rushlight.aot_c.values import TensorValue
+from rushlight.format.program import ScalarType
+
+_COPIES = ("nearest", "exact")
+"""The kinds of resampling that copy source elements."""
 
 Real: TypeAlias = type[Any]
 """np.float32 or np.float64. The type annotations of numpy do not describe arithmetic between scalars."""
+
+
+@dataclass
+class Resampling:
+    """The arguments of an operator that resizes the last dims of an image [n, c, ...].
+
+    Attributes:
+        source: the image.
+        out: the result.
+        kind: `nearest`, `exact`, `linear` or `cubic`.
+        dims: the number of resized dims.
+        sizes: their sizes in the result.
+        align: the argument `align_corners`.
+        scales: their scale factors; None means the size in the result divided by that in the source.
+    """
+
+    source: TensorValue
+    out: TensorValue
+    kind: str
+    dims: int
+    sizes: Sequence[int]
+    align: bool
+    scales: Sequence[float | None]
+
+    @property
+    def copies(self) -> bool:
+        """Whether each result element is a copy of a source element, and not a weighted sum."""
+        return self.kind in _COPIES
+
+    @property
+    def axes(self) -> str:
+        """The C variables of the positions along the resized dims."""
+        return "zyx"[3 - self.dims :]
+
+    @property
+    def compute(self) -> ScalarType:
+        """The dtype of the weights and sums."""
+        return DOUBLE if self.source.dtype == DOUBLE and not self.copies else FLOAT
 
 
 @dataclass
@@ -108,7 +150,7 @@ def taps_of(real: Real, kind: str, source: int, size: int, align: bool, scale: f
 
     half, zero, one = real(0.5), real(0), real(1)
     for i in range(size):
-        if kind in ("nearest", "exact"):
+        if kind in _COPIES:
             place = (real(i) + half) * step if kind == "exact" else real(i) * step
             add(min(int(np.floor(place)), source - 1), one)
             continue
@@ -139,88 +181,89 @@ def _table(k: Kernel, c_type: str, name: str, items: Sequence[str]) -> None:
     k.code.add("};")
 
 
-def _resample(
-    k: Kernel,
-    source: TensorValue,
-    out: TensorValue,
-    kind: str,
-    dims: int,
-    sizes: Sequence[int],
-    align: bool,
-    scales: Sequence[float | None],
-) -> None:
+def _resample(k: Kernel, r: Resampling) -> None:
+    """Writes the tables of taps and the loops over the result."""
     k.require(
-        source.dtype == out.dtype and source.rank == dims + 2,
+        r.source.dtype == r.out.dtype and r.source.rank == r.dims + 2,
         "the dtypes differ, or the rank of the input is wrong",
     )
-    k.require_shape(out, [*source.sizes[:2], *sizes])
-    if out.numel == 0:
+    k.require_shape(r.out, [*r.source.sizes[:2], *r.sizes])
+    if r.out.numel == 0:
         return
-    copies = kind in ("nearest", "exact")
-    if not copies:
+    if not r.copies:
         k.require(
-            source.dtype in FLOATING and source.dtype != BOOL, f"{name_of(source.dtype)} is not supported"
+            r.source.dtype in FLOATING and r.source.dtype != BOOL,
+            f"{name_of(r.source.dtype)} is not supported",
         )
-    image = Image.of(source, dims)
-    compute = DOUBLE if source.dtype == DOUBLE and not copies else FLOAT
-    real: Real = np.float64 if compute == DOUBLE else np.float32
-    scales = list(scales)
-    ignores = kind == "nearest" and (
-        dims == 2 or (dims == 3 and source.sizes[1] > 3 and source.dim_order[1] != 1)
-    )
-    for d in range(dims):
-        if ignores and sizes[d] in (image.size[3 - dims + d], 2 * image.size[3 - dims + d]):
-            scales[d] = None
-    a, b = k.read(source, "in"), k.write(out)
-    axes = "zyx"[3 - dims :]
-    taps = [taps_of(real, kind, image.size[3 - dims + d], sizes[d], align, scales[d]) for d in range(dims)]
-    write = double_literal if compute == DOUBLE else float_literal
-    for axis, tap in zip(axes, taps, strict=True):
-        _table(k, "int32_t", f"{axis}_at", [str(i) for i in tap.index])
-        if not copies:
-            _table(k, c_compute(compute), f"{axis}_weight", [write(weight) for weight in tap.weight])
+    image = Image.of(r.source, r.dims)
+    taps = _taps(r, image)
+    k.read(r.source, "in")
+    k.write(r.out)
+    _declare_taps(k, r, taps)
     with ExitStack() as stack:
-        loops = [("n", source.sizes[0]), ("c", source.sizes[1]), *zip(axes, sizes, strict=True)]
+        loops = [("n", r.source.sizes[0]), ("c", r.source.sizes[1]), *zip(r.axes, r.sizes, strict=True)]
         for name, size in loops:
             stack.enter_context(k.code.block(f"for (ptrdiff_t {name} = 0; {name} < {size}; ++{name})"))
-        to = terms(*((name, out.strides[d]) for d, (name, _) in enumerate(loops)))
-        plane = [("n", image.batch_stride), ("c", image.channel_stride)]
-        if copies:
-            at = [(f"{axis}_at[{axis}]", image.stride[3 - dims + d]) for d, axis in enumerate(axes)]
-            k.code.add(f"{b}[{to}] = {a}[{terms(*plane, *at)}];")
-            return
-        _weighted_sum(k, source, dims, taps, plane, image, f"{b}[{to}]")
+        to = terms(*((name, r.out.strides[d]) for d, (name, _) in enumerate(loops)))
+        if r.copies:
+            k.code.add(f"out[{to}] = in[{_source_place(r, image, r.axes)}];")
+        else:
+            k.code.add(f"out[{to}] = {_weighted_sum(k, r, image, taps)};")
 
 
-def _weighted_sum(
-    k: Kernel,
-    source: TensorValue,
-    dims: int,
-    taps: list[Taps],
-    plane: list[tuple[str, int]],
-    image: Image,
-    to: str,
-) -> None:
-    compute = DOUBLE if source.dtype == DOUBLE else FLOAT
-    c = c_compute(compute)
-    axes = "zyx"[3 - dims :]
+def _taps(r: Resampling, image: Image) -> list[Taps]:
+    """Returns the taps along each resized dim.
+
+    As eager PyTorch does, some operators ignore the scale of a dim whose size stays or doubles.
+    """
+    real: Real = np.float64 if r.compute == DOUBLE else np.float32
+    ignores = r.kind == "nearest" and (
+        r.dims == 2 or (r.dims == 3 and r.source.sizes[1] > 3 and r.source.dim_order[1] != 1)
+    )
+    taps = []
+    for source, size, scale in zip(image.size[3 - r.dims :], r.sizes, r.scales, strict=True):
+        used = None if ignores and size in (source, 2 * source) else scale
+        taps.append(taps_of(real, r.kind, source, size, r.align, used))
+    return taps
+
+
+def _declare_taps(k: Kernel, r: Resampling, taps: list[Taps]) -> None:
+    """Writes the tables `y_at`, `y_weight`, ... of the positions and weights along each resized dim."""
+    write = double_literal if r.compute == DOUBLE else float_literal
+    for axis, tap in zip(r.axes, taps, strict=True):
+        _table(k, "int32_t", f"{axis}_at", [str(i) for i in tap.index])
+        if not r.copies:
+            _table(k, c_compute(r.compute), f"{axis}_weight", [write(weight) for weight in tap.weight])
+
+
+def _source_place(r: Resampling, image: Image, taps: Sequence[str]) -> str:
+    """Returns the offset of a source element; `taps` are the C variables of the current taps."""
+    strides = image.stride[3 - r.dims :]
+    at = [(f"{axis}_at[{tap}]", stride) for axis, tap, stride in zip(r.axes, taps, strides, strict=True)]
+    return terms(("n", image.batch_stride), ("c", image.channel_stride), *at)
+
+
+def _weighted_sum(k: Kernel, r: Resampling, image: Image, taps: list[Taps]) -> str:
+    """Writes the loops over the taps of a result element, and returns the C expression of the element."""
+    c = c_compute(r.compute)
     code = k.code
+    variables = [f"k{axis}" for axis in r.axes]
+    starts = [terms((axis, tap.width)) for axis, tap in zip(r.axes, taps, strict=True)]
+    loops = [
+        f"for (ptrdiff_t {name} = {start}; {name} < {start} + {tap.width}; ++{name})"
+        for name, start, tap in zip(variables, starts, taps, strict=True)
+    ]
     code.add(f"{c} sum = 0;")
-    with ExitStack() as inner:
-        for axis, tap in zip(axes[:-1], taps[:-1], strict=True):
-            start = terms((axis, tap.width))
-            inner.enter_context(
-                code.block(f"for (ptrdiff_t k{axis} = {start}; k{axis} < {start} + {tap.width}; ++k{axis})")
-            )
+    with ExitStack() as stack:
+        for loop in loops[:-1]:
+            stack.enter_context(code.block(loop))
         code.add(f"{c} part = 0;")
-        start = terms(("x", taps[-1].width))
-        with code.block(f"for (ptrdiff_t kx = {start}; kx < {start} + {taps[-1].width}; ++kx)"):
-            at = [(f"{axis}_at[k{axis}]", image.stride[3 - dims + d]) for d, axis in enumerate(axes)]
-            loaded = k.load(f"in[{terms(*plane, *at)}]", source.dtype, compute)
-            code.add(f"part += x_weight[kx] * {loaded};")
-        weights = [f"{axis}_weight[k{axis}]" for axis in axes[:-1]]
+        with code.block(loops[-1]):
+            element = k.load(f"in[{_source_place(r, image, variables)}]", r.source.dtype, r.compute)
+            code.add(f"part += x_weight[kx] * {element};")
+        weights = [f"{axis}_weight[k{axis}]" for axis in r.axes[:-1]]
         code.add(f"sum += {' * '.join([*weights, 'part'])};")
-    code.add(f"{to} = {k.store('sum', compute, source.dtype)};")
+    return k.store("sum", r.compute, r.source.dtype)
 
 
 def _by_sizes(kind: str, dims: int, aligns: bool) -> Generator:
@@ -230,7 +273,8 @@ def _by_sizes(kind: str, dims: int, aligns: bool) -> Generator:
         first = 3 if aligns else 2
         align = k.flag(2) if aligns else False
         scales = [k.optional_float(first + d) for d in range(dims)]
-        _resample(k, k.tensor(0), k.tensor(first + dims), kind, dims, k.ints(1), align, scales)
+        out = k.tensor(first + dims)
+        _resample(k, Resampling(k.tensor(0), out, kind, dims, k.ints(1), align, scales))
 
     return generate
 
@@ -253,7 +297,7 @@ def _by_factors(kind: str, aligns: bool) -> Generator:
             k.require_rank(4, source)
             scales = list(factors)
             sizes = [int(source.sizes[2 + d] * factors[d]) for d in range(2)]
-        _resample(k, source, k.tensor(first + 1), kind, 2, sizes, align, scales)
+        _resample(k, Resampling(source, k.tensor(first + 1), kind, 2, sizes, align, scales))
 
     return generate
 
