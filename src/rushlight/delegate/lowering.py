@@ -14,11 +14,11 @@ from rushlight.delegate.insert_calls import insert_delegate_calls
 from rushlight.delegate.lowered import LoweredBackendModule, Writer, add_lowered_module
 from rushlight.delegate.named_data import kept_in_file
 from rushlight.delegate.part import GraphParts, Part
-from rushlight.delegate.partitioner import Partitioner
+from rushlight.delegate.partitioner import DelegationSpec, Partitioner
 from rushlight.delegate.split import split_program
 from rushlight.ir import meta
 from rushlight.ir.errors import CompileError
-from rushlight.ir.facts import MethodProgram, facts_of
+from rushlight.ir.facts import MethodProgram, ProgramFacts, facts_of
 from rushlight.ir.program import copy_program, rebuild_program
 from rushlight.ir.progress import working
 from rushlight.ir.shared_state import shared_state
@@ -106,21 +106,8 @@ def lower_methods(
         if method not in results:
             raise CompileError(f"method {method} has a partitioner but no program")
         facts = replace(facts_of(results[method]), shared_state=shared[method])
-        tagged[method] = program = copy_program(results[method], facts)
-        before = _fingerprint(program.graph_module)
-        partition = partitioner(program)
-        if partition.partition_tags is None:
-            raise PartitionerError(
-                f"{type(partitioner).__name__} gave no partition_tags for method {method}: a partitioner "
-                "needs a `partition_tags` field containing a mapping of tags to delegate spec"
-            )
-        if partition.tagged_exported_program is not program:
-            program = copy_program(partition.tagged_exported_program, facts)
-            tagged[method] = program
-        if not partitioner.changes_graph and _fingerprint(program.graph_module) != before:
-            raise AssertionError(f"The partitioner {partitioner} should not modify the graph module")
-        tags = partition.partition_tags
-        graphs[method] = split_program(program, tags)
+        tagged[method], tags = _tagged(results[method], facts, partitioner, method)
+        graphs[method] = split_program(tagged[method], tags)
         used = {tag for graph in graphs[method] for tag in graph.parts}
         backends += [tags[tag].backend_id for tag in tags if tag in used]
         if by_tag:
@@ -135,14 +122,51 @@ def lower_methods(
             assert part.lowered is not None
             part.name = add_lowered_module(graph.module, part.lowered)
     for method, program in tagged.items():
-        handles = (meta.get_debug_handle(node) for node in program.graph.nodes)
-        handle = max((h for h in handles if isinstance(h, int)), default=0) + 1
-        for graph_parts in graphs[method]:
-            handle = insert_delegate_calls(graph_parts, handle)
-            for node in graph_parts.module.graph.nodes:
-                meta.clear_delegation_tag(node)
+        _insert_calls(program, graphs[method])
         results[method] = rebuild_program(program, program.graph_module)
     return results
+
+
+def _tagged(
+    program: ExportedProgram, facts: ProgramFacts, partitioner: Partitioner, method: str
+) -> tuple[MethodProgram, dict[str, DelegationSpec]]:
+    """Runs a partitioner on a copy of a program, and checks what the partitioner changed.
+
+    Args:
+        program: the program of a method. It is not changed.
+        facts: the facts about the program.
+        partitioner: the partitioner.
+        method: the name of the method, for errors.
+
+    Returns:
+        The copy, whose nodes have tags, and the meaning of each tag.
+
+    Raises:
+        AssertionError: the partitioner changed more than tags, or returned no tags.
+    """
+    tagged = copy_program(program, facts)
+    before = _fingerprint(tagged.graph_module)
+    partition = partitioner(tagged)
+    if partition.partition_tags is None:
+        raise PartitionerError(
+            f"{type(partitioner).__name__} gave no partition_tags for method {method}: a partitioner "
+            "needs a `partition_tags` field containing a mapping of tags to delegate spec"
+        )
+    if partition.tagged_exported_program is not tagged:
+        tagged = copy_program(partition.tagged_exported_program, facts)
+    if not partitioner.changes_graph and _fingerprint(tagged.graph_module) != before:
+        raise AssertionError(f"The partitioner {partitioner} should not modify the graph module")
+    return tagged, partition.partition_tags
+
+
+def _insert_calls(program: MethodProgram, graphs: list[GraphParts]) -> None:
+    """Replaces the partitions of a program by calls of their lowered modules, and removes all tags."""
+    handles = (meta.get_debug_handle(node) for node in program.graph.nodes)
+    handle = max((h for h in handles if isinstance(h, int)), default=0) + 1
+    for graph in graphs:
+        handle = insert_delegate_calls(graph, handle)
+        for node in graph.module.graph.nodes:
+            meta.clear_delegation_tag(node)
 
 
 def _parts(graphs: list[GraphParts], backend_id: str) -> list[Part]:
