@@ -35,6 +35,8 @@ def test_bytes_are_in_memory_order(tensor: Any) -> None:
 class Scaled(torch.nn.Module):
     """Multiplies by a parameter and by the number of calls, which is a buffer."""
 
+    calls: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.scale = torch.nn.Parameter(torch.tensor([2.0, 3.0]))
