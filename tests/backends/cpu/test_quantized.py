@@ -90,6 +90,14 @@ CASES: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "line": (nn.Conv1d(6, 9, 5, padding=2), (2, 6, 20)),
     "winograd": (nn.Conv2d(32, 40, 3, padding=1), (2, 32, 13, 11)),
     "winograd_padded_twice": (nn.Conv2d(32, 24, 3, padding=2, bias=False), (1, 32, 8, 17)),
+    "transposed": (nn.ConvTranspose2d(6, 9, 4, 2, 1), (2, 6, 7, 5)),
+    "transposed_without_overlap": (nn.ConvTranspose2d(16, 8, 2, 2, bias=False), (1, 16, 5, 6)),
+    "transposed_odd": (
+        nn.Sequential(nn.ConvTranspose2d(5, 7, (3, 2), (2, 3), (1, 0), (1, 2)), nn.ReLU()),
+        (1, 5, 4, 6),
+    ),
+    "transposed_stride_1": (nn.ConvTranspose2d(8, 4, 3, padding=2), (2, 8, 9, 7)),
+    "transposed_line": (nn.ConvTranspose1d(6, 5, 8, 4, 2), (2, 6, 11)),
     "conv_relu6": (nn.Sequential(nn.Conv2d(8, 24, 3, padding=1), nn.ReLU6()), (1, 8, 6, 7)),
     "linear": (nn.Linear(70, 45), (3, 5, 70)),
     "linear_row": (nn.Linear(500, 100, bias=False), (1, 500)),
@@ -157,6 +165,26 @@ def test_static(case: str, scales: str) -> None:
     is_deep = case in ("net", "functions")
     assert float(steps.max()) < (3.01 if is_deep else 1.01)
     assert is_deep or float((steps > 0.5).float().mean()) < 0.05
+
+
+def test_transposed_convolutions_with_a_float32_result_and_with_groups() -> None:
+    """The first result is not quantized. The second convolution runs as a kernel, because it has groups."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.ConvTranspose2d(6, 8, 4, 2, 1), nn.ConvTranspose2d(8, 4, 2, 2, groups=2)).eval()
+    x = torch.randn(1, 6, 5, 4)
+    exported = quantize(model, (x,), CpuQuantizer().set_global(static_int8()), [(x,)])
+    edge = to_edge_transform_and_lower(exported, partitioner=[CpuPartitioner()])
+    with torch.no_grad():
+        torch.testing.assert_close(
+            run(bytes(edge.to_executorch().buffer), x), exported.module()(x), rtol=0, atol=0.03
+        )
+    # Without the last quantize and dequantize nodes, the result of the first convolution is float32.
+    first = nn.Sequential(model[0], nn.Softmax(1)).eval()
+    exported = quantize(first, (x,), CpuQuantizer().set_global(static_int8()), [(x,)])
+    program = lower(exported)
+    assert Int8Gemm in kinds(program)
+    with torch.no_grad():
+        torch.testing.assert_close(run(program, x), exported.module()(x), rtol=0, atol=0.01)
 
 
 LINEAR = nn.Sequential(nn.Linear(48, 80), nn.GELU(), nn.Linear(80, 33))

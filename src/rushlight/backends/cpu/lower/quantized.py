@@ -22,6 +22,7 @@ from rushlight.backends.cpu.lower.quantized_lowering import (
 )
 from rushlight.backends.cpu.lower.quantized_pooling import average_pool, max_pool, mean
 from rushlight.backends.cpu.lower.table import ROWS
+from rushlight.backends.cpu.lower.transposed import TransposedFilter, phase_products, transposed_result
 from rushlight.backends.cpu.plan.int8 import (
     Int4Linear,
     Int8Convolution,
@@ -202,11 +203,14 @@ def _finish_product(
 
 
 def _convolution(lowering: QuantizedLowering, node: Node) -> bool:
-    source, weight_node, bias, stride, padding, dilation, _, _, groups = node.args
-    weight = lowering.int8_weight(weight_node)
+    source, weight_node, bias, stride, padding, dilation, is_transposed, _, groups = node.args
+    weight = lowering.int8_weight(weight_node, axis=1 if is_transposed else 0)
     if source not in lowering.quant_params or weight is None:
         return False
     assert isinstance(source, Node) and isinstance(groups, int)
+    if is_transposed:
+        _transposed_convolution(lowering, node, source, weight)
+        return True
     stored = lowering.stored_tensor(source)
     values = weight.values.unsqueeze(2) if weight.values.dim() == 3 else weight.values
     is_depthwise = groups > 1 and values.shape[1] == 1 and values.shape[0] == groups
@@ -231,6 +235,44 @@ def _convolution(lowering: QuantizedLowering, node: Node) -> bool:
         groups=groups,
     )
     return True
+
+
+def _transposed_convolution(
+    lowering: QuantizedLowering, node: Node, source: Node, weight: Int8Weight
+) -> None:
+    """Lowers a transposed convolution without groups to int8 convolutions, which compute its phases.
+
+    Int8 convolutions have dense results. Copies put these between the pixels of the other phases.
+    """
+    stored, params = lowering.stored_tensor(source), lowering.quant_params[source]
+    values = weight.values.unsqueeze(2) if weight.values.dim() == 3 else weight.values
+    strides, pads = by_axis(node.args[3], stored.rank, 1), by_axis(node.args[4], stored.rank, 0)
+    bias = _bias(lowering, node.args[2], values.shape[1])
+    quantization = lowering.result_quantization(node)
+    dtype = torch.float32 if quantization is None else torch.int8
+    image = lowering.contiguous_image(stored, node)
+    whole, out = transposed_result(lowering, node, strides[1], dtype)
+    filters = TransposedFilter(values, bias, strides, pads, groups=1)
+    for phase in phase_products(lowering, node, whole, filters):
+        is_dense = phase.output.is_contiguous()
+        dense = phase.output if is_dense else lowering.new_tensor(phase.output.sizes, dtype=dtype)
+        step = Int8Convolution(
+            input=image,
+            output=dense,
+            weight=phase.weight,
+            scales=(weight.scales * params.scale).repeat(phase.phases),
+            bias=None if bias is None else bias.repeat(phase.phases),
+            padding=phase.padding,
+            zero=params.zero_point,
+            result=None if quantization is None else quantization.params,
+        )
+        lowering.emit(step, node)
+        if not is_dense:
+            lowering.emit_copy(dense, phase.output, node)
+    if quantization is None:
+        lowering.set_tensor(node, out)
+    else:
+        lowering.set_quantized_result(node, out)
 
 
 def _in_arena(lowering: QuantizedLowering, image: Tensor, node: Node) -> Tensor:

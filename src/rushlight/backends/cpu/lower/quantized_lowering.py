@@ -271,9 +271,9 @@ class QuantizedLowering(Lowering):
 
     # ---- Properties of the graph ----
 
-    def int8_weight(self, node: object) -> Int8Weight | None:
+    def int8_weight(self, node: object, axis: int = 0) -> Int8Weight | None:
         """Returns the int8 weight that a node dequantizes; see `int8_weight`."""
-        return None if self._all_constants is None else int8_weight(node, self._all_constants)
+        return None if self._all_constants is None else int8_weight(node, self._all_constants, axis)
 
     def grouped_weight(self, node: object) -> GroupedWeight | None:
         """Returns the int8 or int4 matrix that a node dequantizes; see `grouped_weight`."""
@@ -329,18 +329,23 @@ MOVES = (
 """Operators with one tensor argument that only move its elements."""
 
 
-def int8_weight(node: object, constants: Constants) -> Int8Weight | None:
+def int8_weight(node: object, constants: Constants, axis: int = 0) -> Int8Weight | None:
     """Returns the int8 weight that a node dequantizes.
 
     The result is None if zero points are not 0, or if the scales are neither per tensor nor per output. It is
     also None for the 4-bit numbers of `Int4Linear`, which `grouped_weight` returns.
+
+    Args:
+        node: the node.
+        constants: the constants of the graph.
+        axis: the dimension of the outputs.
     """
     weight = quantized_weight(node, constants.value) if constants.is_constant(node) else None
-    if weight is None or weight.zero_points is not None or weight.axis not in (None, 0):
+    if weight is None or weight.zero_points is not None or weight.axis not in (None, axis):
         return None
     values = constants.value(weight.source)
     assert values is not None
-    scales = weight.channel_scales(values.shape[0])
+    scales = weight.channel_scales(values.shape[axis])
     if weight.group_size:
         if scales.shape[1] > 1 or (weight.is_int4 and weight.group_size % INT4_BLOCK == 0):
             return None

@@ -6,8 +6,8 @@ own taps.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -15,7 +15,7 @@ from torch.fx import Node
 
 from rushlight.backends.cpu.cost import product_cycles
 from rushlight.backends.cpu.lower.lowering import Lowering
-from rushlight.backends.cpu.lower.nodes import operation
+from rushlight.backends.cpu.lower.nodes import operation, rank_of
 from rushlight.backends.cpu.plan.node import Convolution
 from rushlight.backends.cpu.plan.sizes import Size
 from rushlight.backends.cpu.plan.tensor import Tensor, constant
@@ -41,6 +41,23 @@ class TransposedFilter:
     stride: tuple[int, int]
     padding: tuple[int, int]
     groups: int
+
+
+@dataclass(frozen=True)
+class PhaseProduct:
+    """A convolution with stride 1 that computes phases of a transposed convolution.
+
+    Attributes:
+        output: a view [n, h, w, outputs of all phases] of the result.
+        weight: [outputs of all phases, channels of a group, kh, kw].
+        phases: the number of phases. The outputs of the first phase come first.
+        padding: (height, width), before the first row and column.
+    """
+
+    output: Tensor
+    weight: torch.Tensor
+    phases: int
+    padding: tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -115,12 +132,30 @@ def transposed_convolution(
     al., "Is the deconvolution layer the same as a convolutional layer?", 2016, which describes transposed
     convolutions as sub-pixel convolutions.
     """
+    whole, result = transposed_result(lowering, node, transposed_filter.stride[1], torch.float32)
+    transpose_images(lowering, node, [image], whole, transposed_filter)
+    lowering.set_tensor(node, result)
+
+
+def transposed_result(
+    lowering: Lowering, node: Node, stride: int, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """Allocates the result of a transposed convolution of images [n, c, h, w] or rows [n, c, w].
+
+    Args:
+        lowering: the steps emitted so far.
+        node: the convolution.
+        stride: the stride along the width.
+        dtype: the dtype of the result in the plan.
+
+    Returns:
+        The memory [n, h, w, c], whose width is a multiple of the stride, and the result, a view of it.
+    """
     sizes = lowering.sizes(node)
     rows, columns = (1, sizes[2]) if len(sizes) == 3 else (sizes[2], sizes[3])
-    whole = lowering.new_tensor((sizes[0], rows, _round_up(columns, transposed_filter.stride[1]), sizes[1]))
-    transpose_images(lowering, node, [image], whole, transposed_filter)
+    whole = lowering.new_tensor((sizes[0], rows, _round_up(columns, stride), sizes[1]), dtype=dtype)
     result = whole.narrow(2, 0, columns).permute((0, 3, 1, 2))
-    lowering.set_tensor(node, result.squeeze(2) if len(sizes) == 3 else result)
+    return whole, result.squeeze(2) if len(sizes) == 3 else result
 
 
 def transposed_volume_convolution(
@@ -197,11 +232,39 @@ def transpose_images(
         whole: the output [n, h, w, outputs]; its width is a multiple of the stride.
         transposed_filter: the constants and options.
     """
-    weight, bias, groups = transposed_filter.weight, transposed_filter.bias, transposed_filter.groups
+    weight, bias = transposed_filter.weight, transposed_filter.bias
+    in_float32 = replace(transposed_filter, weight=weight.float())
+    for product in phase_products(lowering, node, whole, in_float32):
+        step = Convolution(
+            input=images[0],
+            more_inputs=images[1:],
+            output=product.output,
+            weight=product.weight,
+            weight_dtype=lowering.stored_dtype(weight),
+            rounds_input=weight.dtype is torch.bfloat16,
+            bias=None if bias is None else bias.repeat(product.phases),
+            padding=product.padding,
+            groups=transposed_filter.groups,
+        )
+        lowering.emit(step, node)
+
+
+def phase_products(
+    lowering: Lowering, node: Node, whole: Tensor, transposed_filter: TransposedFilter
+) -> Iterator[PhaseProduct]:
+    """Yields the convolutions that compute a transposed convolution.
+
+    Args:
+        lowering: the steps emitted so far.
+        node: the node that the convolutions compute.
+        whole: the output [n, h, w, outputs]; its width is a multiple of the stride.
+        transposed_filter: the constants and options. Weights may be int8.
+    """
+    weight, groups = transposed_filter.weight, transposed_filter.groups
     stride, padding = transposed_filter.stride, transposed_filter.padding
     count, rows, columns, outputs = whole.sizes
     # [outputs, channels of a group, kh, kw]
-    grouped = weight.float().unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1)
+    grouped = weight.unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1)
     down = [part for part in phases(weight.shape[2], stride[0], padding[0]) if part.begin < rows]
     across = _phases_across(lowering, node, whole, transposed_filter)
     for y in down:
@@ -211,18 +274,8 @@ def transpose_images(
         row_taps = taps_of(grouped, 2, y.begin, y, stride[0], padding[0])
         for x in across:
             parts = [taps_of(row_taps, 3, r, x, stride[1], padding[1]) for r in range(x.begin, x.end)]
-            step = Convolution(
-                input=images[0],
-                more_inputs=images[1:],
-                output=side_by_side.narrow(3, x.begin * outputs, len(parts) * outputs),
-                weight=torch.cat(parts),
-                weight_dtype=lowering.stored_dtype(weight),
-                rounds_input=weight.dtype is torch.bfloat16,
-                bias=None if bias is None else bias.repeat(len(parts)),
-                padding=(-y.first, -x.first),
-                groups=groups,
-            )
-            lowering.emit(step, node)
+            output = side_by_side.narrow(3, x.begin * outputs, len(parts) * outputs)
+            yield PhaseProduct(output, torch.cat(parts), len(parts), (-y.first, -x.first))
 
 
 def _phases_across(
@@ -268,10 +321,11 @@ def _cheapest(parts: list[Phases], rows: int, depth: int, outputs: int, target: 
 
 
 def check_transposed(node: Node, dilation: list[int]) -> str | None:
-    """Refuses a transposed convolution with quantized weights, a dilation, or a dynamic or empty image."""
+    """Refuses a transposed convolution with quantized weights in groups, a dilation, or a dynamic image."""
     weight: Any = node.args[1]
-    if getattr(operation(weight), "namespace", "") == "quantized_decomposed":
-        return "it is transposed and its weights are quantized"
+    is_quantized = getattr(operation(weight), "namespace", "") == "quantized_decomposed"
+    if is_quantized and (node.args[8] != 1 or rank_of(node.args[0]) == 5):
+        return "it is transposed and grouped, or a volume, and its weights are quantized"
     if any(d != 1 for d in dilation):
         return "it is transposed and dilated"
     result = meta.get_tensor(node)
