@@ -71,3 +71,26 @@ def test_comparisons(program: ExportedProgram) -> None:
     assert is_identical_graph(program.graph_module, same.graph_module)
     other = to_edge(export(Gate(), (torch.randn(3, 4),))).exported_program()
     assert not is_identical_graph(program.graph_module, other.graph_module)
+
+
+class Layers(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.norm = nn.Linear(8, 8), nn.BatchNorm1d(8).eval()
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return (*torch.topk(self.norm(self.linear(x)).clone().relu_(), 2), torch.nn.functional.mish(x))
+
+
+def test_operators_of_a_decomposition_are_skipped_by_its_name() -> None:
+    graph = to_edge(export(Layers().eval(), (torch.randn(2, 8),))).exported_program().graph
+    found = {node.name: str(node.meta["original_aten"]) for node in graph.nodes if node.op == "call_function"}
+    assert found["aten_permute_copy_default"] == "aten.t.default"
+    assert found["aten_addmm_default"] == "aten.addmm.default"
+    assert found["getitem"] == "aten._native_batch_norm_legit_no_training.default"
+    assert found["aten_relu_default"] == "aten.relu.default"
+    assert found["getitem_1"] == found["getitem_2"] == "aten.topk.default"
+    mish = {name for name, op in found.items() if op == "aten.mish.default"}
+    assert {"aten_exp_default", "aten_log1p_default", "aten_tanh_default", "aten_mul_tensor"} <= mish
+    support = DontPartition("aten.mish.default")
+    assert {node.name for node in graph.nodes if not support.is_node_supported({}, node)} == mish

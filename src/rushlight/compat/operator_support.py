@@ -57,14 +57,18 @@ class DontSupportBase(OperatorSupportBase):
 
 
 class DontPartition(DontSupportBase):
-    """Excludes operators, given as edge or ATen overloads or as names such as "aten.add.Tensor"."""
+    """Excludes operators, given as edge or ATen overloads or as names such as "aten.add.Tensor".
+
+    The name of an operator also excludes the operators of its decomposition.
+    """
 
     def skips(self, node: Node) -> bool:
         """Returns whether the node calls one of the operators."""
         op = aten_op(node.target)
         if node.target in self.targets or (op is not None and op in self.targets):
             return True
-        return op is not None and any(self._matches(target, str(op)) for target in self.targets)
+        names = [str(found) for found in (op, meta.get_original(node)) if found is not None]
+        return any(self._matches(target, name) for target in self.targets for name in names)
 
 
 class DontPartitionName(DontSupportBase):

@@ -335,6 +335,7 @@ class FastDecomposer:
         source = new.args[0] if new.args else None
         if target is operator.getitem and isinstance(source, Node):
             meta.set_val(new, meta.get_val(source)[new.args[1]])
+            meta.set_original(new, meta.get_original(source))
         self.symbols.add(new)
         return self.aliases.of(new)
 

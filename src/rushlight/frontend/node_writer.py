@@ -52,6 +52,7 @@ class NodeWriter:
         for step in expansion.steps:
             args, kwargs = map_aggregate(step.args, to_node), map_aggregate(step.kwargs, to_node)
             new = self.new_call(step.target, args, kwargs, origin)
+            meta.set_original(new, step.original)
             meta.set_val(new, step.val)
             single = step.val is None or isinstance(step.val, torch.Tensor)
             results.append(new if single else self._items(new, step.val, origin))
@@ -64,6 +65,7 @@ class NodeWriter:
         name = op._schema.name.split("::")[1]
         new = self._graph.create_node("call_function", op, args, kwargs, name=name)
         _copy_origin(origin, new)
+        meta.set_original(new, op)
         return new
 
     def _items(self, new: Node, val: Iterable[object], origin: Node) -> list[Node | None]:
@@ -73,7 +75,7 @@ class NodeWriter:
                 items.append(None)
                 continue
             item = self._graph.call_function(operator.getitem, (new, index))
-            _copy_origin(origin, item)
+            meta.copy_origin(new, item)
             meta.set_val(item, part)
             items.append(item)
         return items

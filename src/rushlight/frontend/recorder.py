@@ -55,12 +55,16 @@ class Ref:
 
 @dataclass(frozen=True)
 class Step:
-    """One recorded call of an operator. Its tensor arguments are `Ref`s, and `val` is the fake result."""
+    """One recorded call of an operator. Its tensor arguments are `Ref`s, and `val` is the fake result.
+
+    `original` is the outermost operator that is not composite and whose decomposition makes the call.
+    """
 
     target: OpOverload
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     val: Any
+    original: OpOverload
 
 
 @dataclass
@@ -79,9 +83,12 @@ class Recorder(TorchDispatchMode):
 
     supports_higher_order_operators = True  # `__torch_dispatch__` asks for torch's decomposition.
 
-    def __init__(self, table: Table, preserve: Collection[OpOverload]) -> None:
+    def __init__(
+        self, table: Table, preserve: Collection[OpOverload], original: OpOverload | None = None
+    ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._table = table
+        self._original = original
         self._preserve = preserve
         self._expansion = Expansion()
         self._refs: dict[int, Ref] = {}
@@ -131,8 +138,12 @@ class Recorder(TorchDispatchMode):
             return args[0]
         decomposition = self._table.get(func)
         if decomposition is not None:
+            outer = self._original
+            if not is_composite(func):
+                self._original = outer or func
             with self:
                 output = decomposition(*args, **kwargs)
+            self._original = outer
             if output is not NotImplemented:
                 return output
         if is_composite(func) and not is_kept_composite(func, self._preserve):
@@ -152,7 +163,9 @@ class Recorder(TorchDispatchMode):
             return output
         step = len(self._expansion.steps)
         recorded_args, recorded_kwargs = self._to_refs(tuple(args)), self._to_refs(dict(kwargs))
-        self._expansion.steps.append(Step(func, recorded_args, recorded_kwargs, output))
+        self._expansion.steps.append(
+            Step(func, recorded_args, recorded_kwargs, output, self._original or func)
+        )
         if isinstance(output, torch.Tensor):
             self._track(output, Ref(step, None))
         else:
@@ -296,7 +309,7 @@ class Expander:
                 fakes, fake_args, fake_kwargs = fresh_arguments(nodes, args, kwargs)
                 for fake, gradient in zip(fakes, gradients, strict=False):
                     fake.requires_grad_(gradient)
-                recorder = Recorder(self._table, self._preserve)
+                recorder = Recorder(self._table, self._preserve, None if is_composite(op) else op)
                 expansion = recorder.expand(function, fake_args, fake_kwargs, fakes)
             self._memo[key, gradients] = expansion
         return expansion, nodes

@@ -30,6 +30,7 @@ NON_CONST_BUFFER_SIZES = "non_const_buffer_sizes"
 NON_CONST_BUFFER_DEVICE = "non_const_buffer_device"
 SHARED_MEMORY = "shared_memory"
 ORIGIN = "origin"
+ORIGINAL = "original_aten"
 SHARED_ARGUMENT = "_share_alloc_with_arg_idx"
 SHARED_OFFSET = "_shared_alloc_offset"
 FROM_NODE = "from_node"
@@ -53,6 +54,7 @@ ORIGIN_KEYS = (
     "delegation_tag",
     "seq_nr",
     "custom",
+    ORIGINAL,
 )
 
 
@@ -362,6 +364,16 @@ def earlier_names_of(node: Node) -> list[str]:
 def set_origin(node: Node, origin: str) -> None:
     """Sets the origin of a node."""
     node.meta[ORIGIN] = origin
+
+
+def get_original(node: Node) -> object:
+    """Returns the ATen operator whose decomposition made the node (the operator itself if it was kept)."""
+    return node.meta.get(ORIGINAL)
+
+
+def set_original(node: Node, op: object) -> None:
+    """Sets the ATen operator whose decomposition made the node."""
+    node.meta[ORIGINAL] = op
 
 
 def get_annotation(node: Node) -> Any:
