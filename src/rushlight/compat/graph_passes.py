@@ -532,12 +532,7 @@ _NEVER_EDGE = (
 
 
 def pre_memory_planning_passes(config: ExecutorchBackendConfig, name: str | None = None) -> list[AnyPass]:
-    """Returns the passes that replace views, decide sizes and choose out variants.
-
-    Args:
-        config: the options.
-        name: the name of the method; None means the options of a method that `config` does not name.
-    """
+    """Returns the last passes of `edge_to_executorch_passes`, which choose views, sizes and out variants."""
     views = [NormalizeViewBasesPass(), dead_code_elimination_pass, UseMemoryViewsPass()]
     sizes = for_method(config.sym_shape_eval_pass, name or "", ConstraintBasedSymShapeEvalPass)
     return [*(views if config.remove_view_copy else ()), sizes, config.to_out_var_pass]
@@ -554,8 +549,8 @@ def edge_to_executorch_passes(
 
     Args:
         config: the options. Its passes are first in the list.
-        name: the name of the method; None means the options of a method that `config` does not name.
-        edge_compile_config: the options with which the edge program was made.
+        name: the name of the method.
+        edge_compile_config: the options of the edge program.
     """
     device = for_method(config.propagate_device_config, name or "", PropagateDeviceConfig)
     skips_dim_order = (edge_compile_config or EdgeCompileConfig())._skip_dim_order

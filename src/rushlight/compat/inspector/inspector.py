@@ -173,7 +173,7 @@ class Inspector(plain.Inspector):
     )
 
     def _table(self, include_units: bool, include_delegate_debug_data: bool) -> list[list[Any]]:
-        """Returns the titles and the rows of ExecuTorch's table. The first column has the numbers of rows."""
+        """Returns the titles and the rows of ExecuTorch's table, which begin with the number of the row."""
         head, *rows = super()._table(include_units, include_delegate_debug_data)
         shown = [row for row in rows if row[head.index("event_name")] != "OPERATOR_CALL"]
         return [["", *head], *([number, *row] for number, row in enumerate(shown))]
@@ -187,14 +187,7 @@ class Inspector(plain.Inspector):
         module: str | None = None,
         operator: str | None = None,
     ) -> None:
-        """Prints a table with the columns of ExecuTorch, and a row for each event.
-
-        Args:
-            file: the text file to write to; None means standard output.
-            include_units: append the unit of times to the names of columns.
-            include_delegate_debug_data: add a column with the metadata that backends recorded.
-            module, operator: print the events that match, as in `find_events`, in Rushlight's columns.
-        """
+        """Prints ExecuTorch's table. `module` and `operator` select events of Rushlight's table."""
         if module is not None or operator is not None:
             super().print_data_tabular(
                 file, include_units, include_delegate_debug_data, module=module, operator=operator
@@ -204,12 +197,7 @@ class Inspector(plain.Inspector):
         print(text_table(head, [[*map(_cell, row)] for row in rows]), file=file or sys.stdout)
 
     def get_op_list(self, event_block: str, show_delegated_ops: bool | None = True) -> dict[str, list[Event]]:
-        """Returns the events of the blocks with a name, by the operators that they compute.
-
-        Args:
-            event_block: the name of the blocks, such as "Execute".
-            show_delegated_ops: include the steps and calls of delegates.
-        """
+        """Returns the events in the blocks of a name by operator, with or without those of delegates."""
         found: dict[str, list[Event]] = {}
         for event in (
             event for block in self.event_blocks if block.name == event_block for event in block.events

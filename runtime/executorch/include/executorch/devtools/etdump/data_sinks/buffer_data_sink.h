@@ -12,7 +12,7 @@ namespace etdump {
 // Stores data in a buffer of the application.
 class BufferDataSink : public DataSinkBase {
  public:
-  // Returns InvalidArgument if `alignment`, to which the first byte of each write is aligned, is not a power of two.
+  // Each write begins at a multiple of `alignment`, which must be a power of two.
   static runtime::Result<BufferDataSink> create(runtime::Span<uint8_t> buffer, size_t alignment = 64) noexcept {
     if (alignment == 0 || (alignment & (alignment - 1)) != 0) return runtime::Error::InvalidArgument;
     return BufferDataSink(buffer, alignment);
@@ -24,17 +24,16 @@ class BufferDataSink : public DataSinkBase {
   BufferDataSink(BufferDataSink&&) = default;
   BufferDataSink& operator=(BufferDataSink&&) = default;
 
-  // Fills the bytes up to the aligned place with zeros. Returns OutOfResources if the data do not fit.
+  // Returns OutOfResources if the data do not fit.
   runtime::Result<size_t> write(const void* ptr, size_t size) override {
     if (size == 0) return used_;
     const size_t padding = -reinterpret_cast<uintptr_t>(buffer_.data() + used_) & (alignment_ - 1);
     const size_t free = buffer_.size() - used_;
     if (padding > free || size > free - padding) return runtime::Error::OutOfResources;
     std::memset(buffer_.data() + used_, 0, padding);
-    const size_t first = used_ + padding;
-    std::memcpy(buffer_.data() + first, ptr, size);
-    used_ = first + size;
-    return first;
+    used_ += padding + size;
+    std::memcpy(buffer_.data() + used_ - size, ptr, size);
+    return used_ - size;
   }
   runtime::Result<size_t> get_storage_size() const { return buffer_.size(); }
   size_t get_used_bytes() const override { return used_; }

@@ -8,10 +8,10 @@
 namespace executorch {
 namespace etdump {
 
-// Writes data to a file, one write directly after the other.
+// Writes data to a file, without gaps.
 class FileDataSink : public DataSinkBase {
  public:
-  // Creates the file, or replaces its contents. Returns AccessFailed if this is not possible.
+  // Returns AccessFailed if the file cannot be created or replaced.
   static runtime::Result<FileDataSink> create(const char* file_path) {
     std::FILE* file = std::fopen(file_path, "wb");
     if (!file) return runtime::Error::AccessFailed;
@@ -20,7 +20,6 @@ class FileDataSink : public DataSinkBase {
   FileDataSink(FileDataSink&&) = default;
   FileDataSink& operator=(FileDataSink&&) = default;
 
-  // Returns AccessFailed after close(), and Internal if the bytes cannot be written.
   runtime::Result<size_t> write(const void* ptr, size_t size) override {
     if (!file_) return runtime::Error::AccessFailed;
     if (std::fwrite(ptr, 1, size, file_.get()) != size) return runtime::Error::Internal;
