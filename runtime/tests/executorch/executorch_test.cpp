@@ -517,6 +517,9 @@ TEST(ExecuTorchTracer, StoresTensorsInADataSink) {
   EXPECT_EQ(tracer.get_data_sink()->get_used_bytes(), 16u);
   const float rows[] = {1, 3, 2, 4};
   EXPECT_EQ(std::memcmp(buffer, rows, sizeof(rows)), 0) << "the elements are in row-major order";
+  tracer.reset();
+  EXPECT_EQ(tracer.get_data_sink(), nullptr);
+  EXPECT_TRUE(tracer.log_evalue(EValue(columns), runtime::LoggedEValueType::kIntermediateOutput).ok());
 }
 
 TEST(ExecuTorchTracer, HasDataSinksOfBuffersAndFiles) {

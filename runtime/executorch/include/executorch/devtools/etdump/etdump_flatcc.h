@@ -37,7 +37,11 @@ class ETDumpGen : public runtime::EventTracer {
   ETDumpResult get_etdump_data();
   size_t get_num_blocks() { return native_.get_num_blocks(); }
   bool is_static_etdump() { return own_ == nullptr; }
-  void reset() { native_.reset(); }
+  // Removes all events, and the data sink.
+  void reset() {
+    native_.reset();
+    set_data_sink(nullptr);
+  }
   // Sets the memory for the elements of recorded tensors.
   Result<bool> set_debug_buffer(runtime::Span<uint8_t> buffer) {
     debug_buffer_ = std::make_unique<BufferDataSink>(std::move(*BufferDataSink::create(buffer)));
