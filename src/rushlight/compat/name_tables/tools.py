@@ -260,7 +260,9 @@ MODULES: dict[str, Names] = {
         },
     ),
     "executorch.extension.llm.export.int4": Names((f"{_LLM_EXPORT}.int4",)),
-    "executorch.extension.llm.export.load": Names((f"{_LLM_EXPORT}.weight_conversion",)),
+    "executorch.extension.llm.export.load": Names(
+        (f"{_LLM_EXPORT}.weight_conversion", f"{_LLM_EXPORT}.checkpoints")
+    ),
     "executorch.extension.llm.export.partitioner_lib": Names(
         (f"{_LLM_EXPORT}.partitioners", f"{_LLM_EXPORT}.vendors")
     ),
