@@ -15,8 +15,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from rushlight.devtools.bundled_program.schema import BundledProgram
 from rushlight.devtools.bundled_program.serialize import (
-    bundled_program_bytes,
     deserialize_from_flatbuffer_to_bundled_program,
+    serialize_from_bundled_program_to_flatbuffer,
 )
 from rushlight.format.program import ScalarType
 
@@ -91,7 +91,9 @@ def deserialize_from_json_to_bundled_program(program_json: str | bytes) -> Bundl
 
 def convert_to_flatbuffer(program_json: str) -> bytes:
     """Converts the JSON of a bundled program to the bytes of a `.bpte` file."""
-    return bundled_program_bytes(deserialize_from_json_to_bundled_program(program_json))
+    return serialize_from_bundled_program_to_flatbuffer(
+        deserialize_from_json_to_bundled_program(program_json)
+    )
 
 
 def convert_from_flatbuffer(program_flatbuffer: bytes) -> bytes:

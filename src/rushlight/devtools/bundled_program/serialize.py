@@ -23,20 +23,19 @@ def _binding() -> Binding:
     return bind(BUNDLED_PROGRAM, vars(schema))
 
 
-def serialize_from_bundled_program_to_flatbuffer(bundled_program: BundledProgram) -> bytes:
+def serialize_from_bundled_program_to_flatbuffer(
+    bundled_program: BundledProgram | schema.BundledProgram,
+) -> bytes:
     """Returns the bytes of a `.bpte` file. Equal programs and test cases give equal bytes.
 
     Args:
-        bundled_program: the program and its test cases.
+        bundled_program: the program and its test cases, or their tables.
 
     Raises:
         FormatError: the file would be larger than 2 GiB.
     """
-    return bundled_program_bytes(bundled_program.serialize_to_schema())
-
-
-def bundled_program_bytes(bundled_program: schema.BundledProgram) -> bytes:
-    """Returns the bytes of a `.bpte` file with these tables."""
+    if not isinstance(bundled_program, schema.BundledProgram):
+        bundled_program = bundled_program.serialize_to_schema()
     return bytes(encode(_binding(), bundled_program))
 
 
