@@ -196,6 +196,36 @@ TEST(ETDump, DropsTensorsThatDoNotFitTheDebugBuffer) {
   EXPECT_EQ(tracer.get_debug_data().size(), 80u);
 }
 
+// Returns the number of elements as the offset. Takes at most two elements.
+class CountingSink final : public TensorSink {
+ public:
+  Result<size_t> write(const Tensor& tensor) override {
+    if (tensor.numel() > 2) return Error::OutOfResources;
+    copy_row_major(tensor, elements);
+    return static_cast<size_t>(1000 + tensor.numel());
+  }
+  uint8_t elements[8] = {};
+};
+
+TEST(ETDump, PassesTensorsToASink) {
+  ETDumpGen tracer(memory);
+  CountingSink sink;
+  tracer.set_tensor_sink(&sink);
+  OwnTensor<float> two({2}, {1, 2}), three({3}, {1, 2, 3});
+  tracer.log_evalue(kernel(0), "a", three.value(), LoggedEValueType::IntermediateOutput);
+  tracer.log_evalue(kernel(1), "a", two.value(), LoggedEValueType::IntermediateOutput);
+  const Dump dump(tracer);
+  EXPECT_EQ(dump.text(), "Default: =5\n");
+  EXPECT_EQ(tracer.dropped_events(), 1u);
+  EXPECT_EQ(dump.root.run_data()[0].events()[0].debug_event().debug_entry().tensor().offset(), 1002);
+  const float expected[] = {1, 2};
+  EXPECT_EQ(std::memcmp(sink.elements, expected, sizeof(expected)), 0);
+  EXPECT_TRUE(tracer.get_debug_data().empty());
+  tracer.set_tensor_sink(nullptr);
+  tracer.log_evalue(kernel(2), "a", two.value(), LoggedEValueType::IntermediateOutput);
+  EXPECT_EQ(tracer.dropped_events(), 2u) << "there is no debug buffer";
+}
+
 TEST(ETDump, GoesOnAfterADumpWasTaken) {
   ETDumpGen tracer(memory);
   tracer.create_event_block("Execute");
