@@ -408,6 +408,39 @@ def test_a_narrow_window(tmp_path: Path) -> None:
     parts = shapes(browse(page, "tab=size", 600), "parts")
     assert float(parts.get("width", 0)) > 400
     assert any(text.endswith("weights by operator") for text in texts(parts))
+    # All buttons are in one line of a telephone.
+    tops = 'const tops = [...document.querySelectorAll("header button")].map((box) => box.offsetTop);'
+    frame = "document.body.style.width = '390px'; document.body.dataset.apart = "
+    apart = f"(() => {{ {tops} return Math.max(...tops) - Math.min(...tops); }})();"
+    shown = after(page, "tab=graph", frame + apart, 600)
+    found = re.search(r'data-apart="(\d+)"', shown)
+    assert found is not None and int(found[1]) < 10
+
+
+@needs_browser
+def test_the_keyboard_opens_modules_and_operators(tmp_path: Path) -> None:
+    path = compiled(tmp_path, "cpu")
+    page = write(path, collect(path, tmp_path / "net.etrecord"))
+    press = """
+      const press = (box, key) => {
+        box.focus();
+        box.dispatchEvent(new KeyboardEvent("keydown", { key }));
+      };
+    """
+    tree = (
+        'document.body.dataset.at = document.activeElement.className + ", " + document.activeElement.title;'
+    )
+    rows = 'document.querySelectorAll("#tree .row")'
+    shown = after(page, "tab=graph", f'{press} press({rows}[1], "Enter"); {tree}')
+    assert 'data-at="row on, CpuBackend #0"' in shown
+    shown = after(page, "tab=graph", f'{press} press({rows}[1], "Enter"); press({rows}[0], " "); {tree}')
+    assert 'data-at="row on, forward"' in shown
+    sort = f'{press} press(document.querySelectorAll("#list th")[1], "Enter");'
+    named = "document.body.dataset.at = document.activeElement.textContent;"
+    assert 'data-at="module"' in after(page, "tab=operators", sort + named)
+    reveal = f'{press} press(document.querySelector("#list tbody tr"), "Enter");'
+    shown = after(page, "tab=operators", reveal)
+    assert 'id="graph" class="on"' in shown and "runs on" in shown
 
 
 @needs_browser

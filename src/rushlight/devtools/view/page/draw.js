@@ -20,6 +20,17 @@ function fitted(text, width, font) {
   return low ? `${text.slice(0, low)}…` : "";
 }
 
+// Makes an element act on a click and, when it has the focus, on Enter and the space bar.
+function pressable(box, press) {
+  box.tabIndex = 0;
+  box.onclick = press;
+  box.onkeydown = (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    press();
+  };
+}
+
 // Replaces the content of a box by a drawing of its size, and returns the drawing.
 function drawing(box) {
   const svg = d3.create("svg").attr("width", box.clientWidth).attr("height", box.clientHeight);

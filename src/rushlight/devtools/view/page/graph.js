@@ -190,14 +190,14 @@ function showTrail() {
     if (place) trail.append(" › ");
     const last = place === groups.length - 1;
     const step = element(last ? "b" : "a", group.name);
-    if (!last) step.onclick = () => open(group);
+    if (!last) pressable(step, () => open(group));
     trail.append(step);
   });
   trail.append(element("span", `   ${counted(operatorsIn(state.scope), "operator")}`));
 }
 
 function showTree() {
-  const tree = $("tree");
+  const tree = $("tree"), focused = tree.contains(document.activeElement);
   tree.replaceChildren();
   const opened = new Set();
   for (let group = state.scope; group; group = group.parent) opened.add(group);
@@ -208,13 +208,14 @@ function showTree() {
     const groups = group.children.filter((child) => child.leaf === undefined);
     row.append(element("span", groups.length ? (opened.has(group) ? "▾" : "▸") : "", "mark"));
     row.append(element("span", group.name, "name"));
-    row.append(element("span", method.total_time ? percent(group.time, method.total_time) : group.weight ? bytes(group.weight) : String(operatorsIn(group)), "note"));
+    row.append(element("span", method.total_time ? percent(group.time, method.total_time) : group.weight ? bytes(group.weight) : counted(operatorsIn(group), "operator"), "note"));
     const share = element("span", undefined, "share");
     share.style.width = `${100 * (method.total_time ? group.time / method.total_time : 0)}%`;
     row.append(share);
     row.title = group.name;
-    row.onclick = () => open(group);
+    pressable(row, () => open(group));
     tree.append(row);
+    if (focused && group === state.scope) row.focus();
     if (opened.has(group)) for (const child of groups) add(child, depth + 1);
   };
   add(roots[state.method], 0);

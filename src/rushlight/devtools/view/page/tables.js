@@ -24,9 +24,9 @@ function showOperators() {
   }
   $("shown").textContent = found.length > MAX_ROWS ? `${MAX_ROWS} of ${found.length} operators` : counted(found.length, "operator");
   const head = element("thead"), body = element("tbody"), line = element("tr");
-  for (const [name, , format] of columns) {
+  for (const [place, [name, , format]] of columns.entries()) {
     const cell = element("th", name, format ? "number" : "");
-    cell.onclick = () => { state.sort = name; showOperators(); };
+    pressable(cell, () => { state.sort = name; showOperators(); $("list").querySelectorAll("th")[place].focus(); });
     line.append(cell);
   }
   head.append(line);
@@ -38,7 +38,7 @@ function showOperators() {
       cell.append(name === "code" ? element("code", value) : value);
       row.append(cell);
     }
-    row.onclick = () => reveal(index);
+    pressable(row, () => reveal(index));
     body.append(row);
   }
   $("list").replaceChildren(head, body);
