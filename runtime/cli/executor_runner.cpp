@@ -137,15 +137,22 @@ Error execute_tests(const Options& options, const BundledProgram& bundle, Method
   RL_ASSIGN(const size_t count, bundle.num_test_cases(method.meta().name()));
   const size_t begin = options.testset_idx < 0 ? 0 : static_cast<size_t>(options.testset_idx);
   const size_t end = options.testset_idx < 0 ? count : begin + 1;
+  size_t wrong = 0;
   for (size_t test = begin; test < end; ++test) {
     RL_TRY(load_bundled_input(method, bundle, test));
     if (tracer) tracer->set_bundled_input_index(static_cast<int32_t>(test));
     std::printf("test case %zu:\n", test);
     RL_TRY(execute(options, method));
     if (!options.output_verification) continue;
-    RL_TRY(verify_method_outputs(method, bundle, test, options.rtol, options.atol));
+    if (const Error error = verify_method_outputs(method, bundle, test, options.rtol, options.atol);
+        error != Error::Ok) {
+      failed(error);
+      ++wrong;
+      continue;
+    }
     std::printf("test case %zu: the outputs are as expected (rtol %g, atol %g)\n", test, options.rtol, options.atol);
   }
+  RL_REQUIRE(wrong == 0, InvalidState, "%zu of %zu test cases do not have the expected outputs", wrong, end - begin);
   return Error::Ok;
 }
 

@@ -162,6 +162,8 @@ def test_the_runner_names_the_element_that_differs(file: str) -> None:
     assert done.returncode == 1
     assert "test case 0: the outputs are as expected" in done.stdout
     assert "output 0 of method 'forward' differs from test case 1: 1 of 2 elements" in done.stderr
+    assert "test case 2 of method 'forward' has no expected outputs" in done.stderr
+    assert "InvalidState: 2 of 3 test cases do not have the expected outputs" in done.stderr
     for tolerance in ("--atol=0.5", "--rtol=0.2"):
         done = run("--bundled_program_path", file, "--testset_idx", "1", tolerance)
         assert done.returncode == 0, done.stderr
