@@ -172,6 +172,8 @@ def test_other_objects(thing: Any) -> None:
 def test_what_a_tokenizer_refuses(files: dict[str, Path]) -> None:
     with pytest.raises(InvalidArgumentError, match="cannot encode 'hello'"):
         Tokenizer(Words()).encode("hello")
+    with pytest.raises(InvalidArgumentError, match="cannot encode '3'"):
+        load_tokenizer(files["json"]).encode(3)  # type: ignore[arg-type]
     for kind in ("model", "tiktoken"):
         with pytest.raises(InvalidArgumentError, match="cannot decode the tokens 100000"):
             load_tokenizer(files[kind]).decode([100000])

@@ -79,7 +79,7 @@ class Tokenizer:
         try:
             tokens = self._implementation.encode(text, **self._encode_options)
         except Exception as error:
-            raise InvalidArgumentError(f"the tokenizer cannot encode {text[:40]!r}: {error}") from error
+            raise InvalidArgumentError(f"the tokenizer cannot encode {str(text)[:40]!r}: {error}") from error
         return [int(token) for token in getattr(tokens, "ids", tokens)]
 
     def decode(self, tokens: Sequence[int]) -> str:
