@@ -126,8 +126,8 @@ const NamedDataMap* LoadedData::find(std::string_view key) const {
   for (const auto& file : files_) {
     if (file->map->has(key)) return file->map.get();
   }
-  fail(Error::NotFound, "none of the %zu given data files (.ptd) has an entry named '%.*s'", files_.size(),
-       static_cast<int>(key.size()), key.data());
+  fail(Error::NotFound, "none of the given data files (.ptd) has an entry named '%.*s'", static_cast<int>(key.size()),
+       key.data());
   return nullptr;
 }
 

@@ -134,7 +134,7 @@ def test_external_data(external: Any) -> None:
         assert method.execute([ones])[0].tolist() == [4, 5]
     for data_path, message in (
         (None, r"needs 'linear.weight' from a data file \(.ptd\), but none is given"),
-        (other, r"none of the 1 given data files \(.ptd\) has an entry named 'linear.weight'"),
+        (other, r"none of the given data files \(.ptd\) has an entry named 'linear.weight'"),
     ):
         with pytest.raises(RushlightError, match=message):
             runtime.load_program(data, data_path=data_path).load_method("forward")
