@@ -335,6 +335,17 @@ def test_distances(p: float, a: tuple[int, ...], b: tuple[int, ...]) -> None:
         check("aten::_cdist_forward.out", [x, y, p, mode], want, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
+@pytest.mark.parametrize("points,length", [(0, 3), (1, 3), (2, 1), (9, 16), (200, 37)])
+def test_distances_of_pairs(p: float, points: int, length: int) -> None:
+    x = torch.randn(points, length)
+    check("aten::_pdist_forward.out", [x, p], torch.pdist(x.double(), p), rtol=1e-5, atol=1e-5)
+    if points > 2:
+        x[1, 0] = math.inf
+        x[2, 0] = math.nan
+        check("aten::_pdist_forward.out", [x, p], torch.pdist(x.double(), p), rtol=1e-5, atol=1e-5)
+
+
 def test_distances_of_equal_points_and_special_numbers() -> None:
     x = torch.randn(30, 40)
     mode = "donot_use_mm_for_euclid_dist"

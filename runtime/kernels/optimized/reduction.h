@@ -19,6 +19,7 @@ bool argmax_out(KernelRuntimeContext& context, const Tensor& in, std::optional<i
 bool argmin_out(KernelRuntimeContext& context, const Tensor& in, std::optional<int64_t> dim, bool keepdim, Tensor& out);
 bool cdist_forward_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, double p,
                        std::optional<int64_t> mode, Tensor& out);
+bool pdist_forward_out(KernelRuntimeContext& context, const Tensor& in, double p, Tensor& out);
 bool log_softmax_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, bool half_to_float, Tensor& out);
 bool logsumexp_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> dims, bool keepdim,
                    Tensor& out);
