@@ -83,7 +83,7 @@ void find_sources(const Convolution& c, const ImageLayout& in, const int64_t (&t
       return static_cast<uint64_t>(at) < static_cast<uint64_t>(in.size[axis]);
     };
     const int64_t offset = z * in.stride[0] + y * in.stride[1] + x * in.stride[2];
-    return is_in(0, z) & is_in(1, y) & is_in(2, x) ? offset : -1;
+    return is_in(0, z) && is_in(1, y) && is_in(2, x) ? offset : -1;
   };
   if (!c.transposed) {
     for (int64_t i = 0; i < count; ++i) {
