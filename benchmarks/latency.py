@@ -52,6 +52,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Plan:
+    """Which systems are measured, and how often."""
+
     systems: Sequence[str]
     threads: Sequence[int] = (1, 2)
     rounds: int = 12
@@ -59,9 +61,6 @@ class Plan:
     cold_rounds: int = 5
     patience: float = 1800  # time limit in seconds for preparing a model
     keep: Path | None = None  # the folder that keeps prepared programs for later runs
-
-    def of(self, systems: Sequence[str]) -> Plan:
-        return dataclasses.replace(self, systems=systems)
 
 
 @dataclass

@@ -22,7 +22,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.latency import TOLERANCE, last_line
-from benchmarks.process import MAIN, ROOT, Process, serve
+from benchmarks.options import add_files, add_turns
+from benchmarks.process import MAIN, Process, serve
 from benchmarks.results import Figures, describe_machine
 from benchmarks.systems import SYSTEMS
 from benchmarks.worker import module_of, not_loaded
@@ -164,50 +165,54 @@ def run(system: str, files: str, folder: str, threads: str) -> None:
 
 def measure(model: str, threads: int, options: argparse.Namespace, console: Console) -> list[Row]:
     """Measures a network for all sizes of its sweep, and prints the reasons of failures."""
-    rows: list[Row] = []
-    sweep = SWEEPS[model]
     with tempfile.TemporaryDirectory() as scratch:
-        root = options.keep / model if options.keep else Path(scratch)
-        root.mkdir(parents=True, exist_ok=True)
-        log = root / "log"
-
-        def ready(process: Process, what: str) -> bool:
-            if process.answer() is None:
-                console.print(f"{what}: {last_line(log)}", style="red", markup=False)
-                return False
-            return True
-
-        def start(system: str, command: str, *arguments: str) -> Process:
-            python = SYSTEMS[system].python
-            return Process(python, "benchmarks.shapes", command, *arguments, log=log, threads=threads)
-
-        process = Process(MAIN, "benchmarks.shapes", "reference", model, str(root), log=log)
-        if not ready(process, f"{model}, eager"):
-            return rows
-        process.close()
-        workers: dict[tuple[str, int], Process] = {}
-        for system, size in [
+        folder = options.keep / model if options.keep else Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        eager = Process(MAIN, "benchmarks.shapes", "reference", model, str(folder), log=folder / "log")
+        if eager.answer() is None:
+            console.print(f"{model}, eager: {last_line(folder / 'log')}", style="red", markup=False)
+            return []
+        eager.close()
+        sizes = SWEEPS[model].sizes
+        programs = [
             (OURS, ANY),
             *((name, ANY) for name in options.systems),
-            *((OURS, size) for size in sweep.sizes),
-        ]:
-            files = root / f"{system}-{size}"
-            if not (files / "done").exists():
-                files.mkdir(exist_ok=True)
-                process = start(system, "write", system, model, str(size), str(files))
-                if not ready(process, f"{model}, {system}"):
-                    continue
-                process.close()
-                (files / "done").touch()
-            process = start(system, "run", system, str(files), str(root), str(threads))
-            if ready(process, f"{model}, {system}"):
+            *((OURS, size) for size in sizes),
+        ]
+        workers: dict[tuple[str, int], Process] = {}
+        for system, size in programs:
+            process = _worker(system, model, size, folder, threads)
+            if process is None:
+                console.print(f"{model}, {system}: {last_line(folder / 'log')}", style="red", markup=False)
+            else:
                 workers[system, size] = process
-        for size in sweep.sizes:
-            milliseconds, ratios = _ratios(workers, size, options, console)
-            rows.append(Row(model, threads, size, milliseconds, ratios))
+        rows = [Row(model, threads, size, *_ratios(workers, size, options, console)) for size in sizes]
         for process in workers.values():
             process.close()
     return rows
+
+
+def _worker(system: str, model: str, size: int, folder: Path, threads: int) -> Process | None:
+    """Prepares a program unless `folder` has it, and starts a process that executes it.
+
+    Returns:
+        The process; None if it failed. The reason is in the last line of the log file.
+    """
+
+    def start(command: str, *arguments: str) -> Process | None:
+        python, log = SYSTEMS[system].python, folder / "log"
+        process = Process(python, "benchmarks.shapes", command, *arguments, log=log, threads=threads)
+        return None if process.answer() is None else process
+
+    files = folder / f"{system}-{size}"
+    if not (files / "done").exists():
+        files.mkdir(exist_ok=True)
+        process = start("write", system, model, str(size), str(files))
+        if process is None:
+            return None
+        process.close()
+        (files / "done").touch()
+    return start("run", system, str(files), str(folder), str(threads))
 
 
 def table(rows: Sequence[Row]) -> Table:
@@ -248,14 +253,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--models", nargs="+", choices=tuple(SWEEPS), default=tuple(SWEEPS))
     parser.add_argument("--systems", nargs="*", choices=PEERS, default=PEERS, help="peers")
     parser.add_argument("--threads", nargs="+", type=int, default=[1])
-    parser.add_argument(
-        "--rounds", type=int, default=7, help="rounds; every program has a turn in each (default: 7)"
-    )
-    parser.add_argument(
-        "--seconds", type=float, default=0.2, help="measured seconds of a program in a round (default: 0.2)"
-    )
-    parser.add_argument("--keep", type=Path, help="a folder that keeps prepared programs for later runs")
-    parser.add_argument("--json", type=Path, default=ROOT / "build" / "shapes.json")
+    add_turns(parser, rounds=7, seconds=0.2, what="program")
+    add_files(parser, "shapes")
     options = parser.parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else 160)
     figures = Figures.read(options.json, Row)

@@ -23,7 +23,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.latency import TOLERANCE, last_line, prepare, prepare_reference, relative_error
-from benchmarks.process import ROOT, Process, serve
+from benchmarks.options import add_files, add_patience, add_turns
+from benchmarks.process import Process, serve
 from benchmarks.results import Figures, describe_machine
 from benchmarks.systems import SYSTEMS
 
@@ -153,20 +154,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--models", nargs="+", choices=(*MODELS, *FIELD), default=NETWORKS, metavar="model")
     parser.add_argument("--systems", nargs="*", choices=PEERS, default=PEERS, help="peers")
     parser.add_argument("--callers", type=int, default=2, help="threads that call at once (default: 2)")
-    parser.add_argument(
-        "--rounds", type=int, default=9, help="rounds; every system has a turn in each (default: 9)"
-    )
-    parser.add_argument(
-        "--seconds", type=float, default=0.5, help="measured seconds of a system in a round (default: 0.5)"
-    )
-    parser.add_argument(
-        "--patience",
-        type=float,
-        default=600,
-        help="time limit in seconds for preparing a network (default: 600)",
-    )
-    parser.add_argument("--keep", type=Path, help="a folder that keeps prepared programs for later runs")
-    parser.add_argument("--json", type=Path, default=ROOT / "build" / "throughput.json")
+    add_turns(parser, rounds=9, seconds=0.5)
+    add_patience(parser, 600)
+    add_files(parser, "throughput")
     options = parser.parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else 160)
     figures = Figures.read(options.json, Row)

@@ -12,7 +12,6 @@ import argparse
 import statistics
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from models.catalog import INT8_FIELD, find
 from models.field import FIELD
@@ -21,7 +20,7 @@ from rich.table import Table
 
 from benchmarks import latency
 from benchmarks.latency import TOLERANCE, Row
-from benchmarks.process import ROOT
+from benchmarks.options import add_files, add_patience, add_turns, printer
 from benchmarks.results import Results, describe_machine
 from benchmarks.systems import PEER_NAMES_FIELD, PEER_NAMES_INT8, SYSTEMS
 
@@ -34,14 +33,14 @@ LIMIT = 0.90
 
 
 def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
-    groups = {name: network.group for name, network in FIELD.items()}
     parser = argparse.ArgumentParser(prog="python -m benchmarks.wide", description=__doc__)
     parser.add_argument(
         "--models",
         nargs="+",
         metavar="model",
         help="networks of models.catalog or models.field, any network of timm as timm:NAME, or groups of "
-        f"models.field ({', '.join(dict.fromkeys(groups.values()))}); NAME@4 means batches of 4; "
+        f"models.field ({', '.join(dict.fromkeys(n.group for n in FIELD.values()))}); "
+        "NAME@4 means batches of 4; "
         "by default, all of models.field, or with --int8 those of models.catalog.INT8_FIELD",
     )
     parser.add_argument(
@@ -52,42 +51,56 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--int8", action="store_true", help="measure int8 networks")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument(
-        "--rounds", type=int, default=12, help="rounds; every system has a turn in each (default: 12)"
-    )
-    parser.add_argument(
-        "--seconds", type=float, default=0.25, help="measured seconds of a system in a round (default: 0.25)"
-    )
-    parser.add_argument(
-        "--patience",
-        type=float,
-        default=600,
-        help="time limit in seconds for preparing a network (default: 600)",
-    )
-    parser.add_argument("--keep", type=Path, help="a folder that keeps prepared programs for later runs")
+    add_turns(parser, rounds=12, seconds=0.25)
+    add_patience(parser, 600)
     parser.add_argument("--again", action="store_true", help="measure again what the JSON file contains")
     parser.add_argument(
         "--show", action="store_true", help="print the table of the JSON file without measuring"
     )
-    parser.add_argument("--json", type=Path, default=ROOT / "build" / "wide.json")
+    add_files(parser, "wide")
     options = parser.parse_args(arguments)
-    defaults = (OURS[True], FLOAT, *PEER_NAMES_INT8) if options.int8 else (OURS[False], *PEER_NAMES_FIELD)
-    options.systems = options.systems or list(defaults)
-    able = [name for name, system in SYSTEMS.items() if system.int8 == options.int8]
-    for name in options.systems:
-        if name not in able:
-            kind = "int8" if options.int8 else "float32"
-            parser.error(f"unknown {kind} system {name}; choose from {', '.join(able)}")
-    chosen: list[str] = []
-    for given in options.models or (INT8_FIELD if options.int8 else FIELD):
-        name, at, batch = given.partition("@")
-        members = [name] if find(name) is not None else [m for m, group in groups.items() if group == name]
-        members = [member + at + batch for member in members]
-        if not members or (at and not batch.isdecimal()):
-            parser.error(f"unknown network or group {given}; choose from {', '.join(FIELD)}, or timm:NAME")
-        chosen += members
-    options.models = list(dict.fromkeys(chosen))
+    try:
+        options.systems = _systems(options.systems, options.int8)
+        options.models = _networks(options.models, options.int8)
+    except ValueError as error:
+        parser.error(str(error))
     return options
+
+
+def _systems(names: Sequence[str] | None, int8: bool) -> list[str]:
+    """Returns the systems of these names, by default ours and the peers.
+
+    Raises:
+        ValueError: there is no such system in float32, or in int8.
+    """
+    systems = [name for name, system in SYSTEMS.items() if system.int8 == int8]
+    for name in names or ():
+        if name not in systems:
+            kind = "int8" if int8 else "float32"
+            raise ValueError(f"unknown {kind} system {name}; choose from {', '.join(systems)}")
+    return list(
+        names or ((OURS[True], FLOAT, *PEER_NAMES_INT8) if int8 else (OURS[False], *PEER_NAMES_FIELD))
+    )
+
+
+def _networks(names: Sequence[str] | None, int8: bool) -> list[str]:
+    """Returns the networks of these names, without repetitions. By default, all networks of a list.
+
+    A name is that of a network or of a group of `models.field`, and may end with `@` and a batch size.
+
+    Raises:
+        ValueError: there is no such network or group, or the batch size is not a number.
+    """
+    networks: list[str] = []
+    for given in names or (INT8_FIELD if int8 else FIELD):
+        name, at, batch = given.partition("@")
+        members = [name] if find(name) is not None else [m for m, n in FIELD.items() if n.group == name]
+        if not members or (at and not batch.isdecimal()):
+            raise ValueError(
+                f"unknown network or group {given}; choose from {', '.join(FIELD)}, or timm:NAME"
+            )
+        networks += [member + at + batch for member in members]
+    return list(dict.fromkeys(networks))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -113,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             keep=options.keep,
         )
         try:
-            for rows in latency.measure(model, plan, lambda text: console.print(f"[dim]{text}[/dim]")):
+            for rows in latency.measure(model, plan, printer(console)):
                 results.add(rows)
                 results.write(options.json)
                 console.print(line(results, model, rows[0].threads, options.int8), highlight=False)
