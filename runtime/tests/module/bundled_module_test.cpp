@@ -14,25 +14,20 @@ namespace {
 
 using Floats = std::vector<float>;
 
+// The members of the union ValueUnion of schema/bundled_program.fbs.
+enum class BundledTag : uint8_t { Tensor = 1, Int };
+
 NodePtr tensor(const Floats& elements, std::vector<int32_t> sizes = {2}, int8_t dtype = 6) {
   std::vector<uint8_t> bytes(elements.size() * sizeof(float)), order;
   if (!bytes.empty()) std::memcpy(bytes.data(), elements.data(), bytes.size());
   for (uint8_t i = 0; i < sizes.size(); ++i) order.push_back(i);
-  auto node = Node::table();
-  node->set(0, dtype).set(1, Node::numbers(sizes)).set(2, Node::numbers(bytes)).set(3, Node::numbers(order));
-  return tagged(1, node);
+  return tagged(BundledTag::Tensor, table_of(dtype, Node::numbers(sizes), Node::numbers(bytes), Node::numbers(order)));
 }
 
-NodePtr number(int64_t integer) {
-  auto node = Node::table();
-  node->set(0, integer);
-  return tagged(2, node);
-}
+NodePtr number(int64_t integer) { return tagged(BundledTag::Int, table_of(integer)); }
 
 NodePtr test_case(std::vector<NodePtr> inputs, std::vector<NodePtr> outputs) {
-  auto node = Node::table();
-  node->set(0, Node::tables(std::move(inputs))).set(1, Node::tables(std::move(outputs)));
-  return node;
+  return table_of(Node::tables(std::move(inputs)), Node::tables(std::move(outputs)));
 }
 
 // Returns the words of a bundled program with add_program() and test cases of `method`.

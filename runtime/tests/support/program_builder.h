@@ -1,4 +1,5 @@
-// Builds .pte files from plain structs. It checks nothing, so that tests can also write invalid programs.
+// Builds .pte files from plain structs. It checks nothing, so that tests can also write invalid programs. The tables of
+// schema/program.fbs are written by the positions of their fields, which begin at 0.
 #pragma once
 
 #include <string>
@@ -9,106 +10,99 @@
 
 namespace rushlight::testing {
 
+// The defaults describe a float32 scalar in planned memory.
 struct TensorSpec {
   ScalarType dtype = ScalarType::Float;
   std::vector<int32_t> sizes;
   std::vector<uint8_t> dim_order;  // empty means 0, 1, ...
-  bool is_planned = true;
+  bool is_planned = true;          // whether there is an AllocationDetails with memory_id and offset
   uint32_t memory_id = 1;
   uint64_t offset = 0;
-  uint32_t data = 0;
+  uint32_t data = 0;  // data_buffer_idx
   int8_t dynamism = 0;
   int32_t storage_offset = 0;
   int8_t layout = 0;
+  // The fields of ExtraTensorInfo, which is absent if all of them have their defaults.
   std::string name;
   uint64_t mutable_segment = 0;
   int8_t location = 0;
   int8_t device = 0;
 };
 
-inline NodePtr tagged(uint8_t tag, NodePtr value) {
+// Returns a table with these values of its first fields.
+template <typename... Values>
+NodePtr table_of(Values... values) {
   auto node = Node::table();
-  node->set(0, tag).set(1, std::move(value));
+  uint16_t slot = 0;
+  (node->set(slot++, std::move(values)), ...);
   return node;
 }
 
+// The members of the unions KernelTypes and InstructionArguments of schema/program.fbs.
+enum class ValueTag : uint8_t {
+  Null = 1,
+  Int,
+  Bool,
+  Double,
+  Tensor,
+  String,
+  IntList,
+  DoubleList,
+  BoolList,
+  TensorList,
+  OptionalTensorList,
+};
+enum class CallTag : uint8_t { Kernel = 1, Delegate, Move, JumpFalse, Free };
+
+// Returns a table with a union: the tag of a member, and the member.
+template <typename Tag>
+NodePtr tagged(Tag tag, NodePtr member) {
+  return table_of(static_cast<uint8_t>(tag), std::move(member));
+}
+
 inline NodePtr value(const TensorSpec& spec) {
-  auto tensor = Node::table();
   std::vector<uint8_t> order = spec.dim_order;
   for (uint8_t i = 0; spec.dim_order.empty() && i < spec.sizes.size(); ++i) order.push_back(i);
-  tensor->set(0, static_cast<int8_t>(spec.dtype)).set(1, spec.storage_offset).set(2, Node::numbers(spec.sizes));
-  tensor->set(3, Node::numbers(order)).set(5, spec.data).set(7, spec.layout).set(8, spec.dynamism);
+  const auto tensor =
+      table_of(static_cast<int8_t>(spec.dtype), spec.storage_offset, Node::numbers(spec.sizes), Node::numbers(order));
+  tensor->set(5, spec.data).set(7, spec.layout).set(8, spec.dynamism);
   if (spec.is_planned) {
-    auto place = Node::table();
-    place->set(0, spec.memory_id).set(1, static_cast<uint32_t>(spec.offset));
-    place->set(2, static_cast<uint32_t>(spec.offset >> 32));
-    tensor->set(6, place);
+    const auto offset_low = static_cast<uint32_t>(spec.offset), offset_high = static_cast<uint32_t>(spec.offset >> 32);
+    tensor->set(6, table_of(spec.memory_id, offset_low, offset_high));
   }
   if (!spec.name.empty() || spec.mutable_segment || spec.location || spec.device) {
-    auto extra = Node::table();
-    extra->set(0, spec.mutable_segment).set(1, Node::string(spec.name)).set(2, spec.location).set(3, spec.device);
-    tensor->set(9, extra);
+    tensor->set(9, table_of(spec.mutable_segment, Node::string(spec.name), spec.location, spec.device));
   }
-  return tagged(5, tensor);
+  return tagged(ValueTag::Tensor, tensor);
 }
-inline NodePtr none() { return tagged(1, Node::table()); }
-inline NodePtr value(int64_t number) {
-  auto node = Node::table();
-  node->set(0, number);
-  return tagged(2, node);
-}
-inline NodePtr value(bool truth) {
-  auto node = Node::table();
-  node->set(0, truth);
-  return tagged(3, node);
-}
-inline NodePtr value(double number) {
-  auto node = Node::table();
-  node->set(0, number);
-  return tagged(4, node);
-}
-inline NodePtr value(const char* text) {
-  auto node = Node::table();
-  node->set(0, Node::string(text));
-  return tagged(6, node);
-}
+inline NodePtr none() { return tagged(ValueTag::Null, Node::table()); }
+inline NodePtr value(int64_t number) { return tagged(ValueTag::Int, table_of(number)); }
+inline NodePtr value(bool truth) { return tagged(ValueTag::Bool, table_of(truth)); }
+inline NodePtr value(double number) { return tagged(ValueTag::Double, table_of(number)); }
+inline NodePtr value(const char* text) { return tagged(ValueTag::String, table_of(Node::string(text))); }
 template <typename T>
-NodePtr list(uint8_t tag, const std::vector<T>& items) {
-  auto node = Node::table();
-  node->set(0, Node::numbers(items));
-  return tagged(tag, node);
+NodePtr list(ValueTag tag, const std::vector<T>& items) {
+  return tagged(tag, table_of(Node::numbers(items)));
 }
-inline NodePtr int_list(const std::vector<int64_t>& items) { return list(7, items); }
-inline NodePtr double_list(const std::vector<double>& items) { return list(8, items); }
-inline NodePtr bool_list(const std::vector<uint8_t>& items) { return list(9, items); }
-inline NodePtr tensor_list(const std::vector<int32_t>& items) { return list(10, items); }
-inline NodePtr optional_tensor_list(const std::vector<int32_t>& items) { return list(11, items); }
+inline NodePtr int_list(const std::vector<int64_t>& items) { return list(ValueTag::IntList, items); }
+inline NodePtr double_list(const std::vector<double>& items) { return list(ValueTag::DoubleList, items); }
+inline NodePtr bool_list(const std::vector<uint8_t>& items) { return list(ValueTag::BoolList, items); }
+inline NodePtr tensor_list(const std::vector<int32_t>& items) { return list(ValueTag::TensorList, items); }
+inline NodePtr optional_tensor_list(const std::vector<int32_t>& items) {
+  return list(ValueTag::OptionalTensorList, items);
+}
 
 inline NodePtr kernel_call(int32_t op, const std::vector<int32_t>& args) {
-  auto node = Node::table();
-  node->set(0, op).set(1, Node::numbers(args));
-  return tagged(1, node);
+  return tagged(CallTag::Kernel, table_of(op, Node::numbers(args)));
 }
 inline NodePtr delegate_call(int32_t delegate, const std::vector<int32_t>& args) {
-  auto node = Node::table();
-  node->set(0, delegate).set(1, Node::numbers(args));
-  return tagged(2, node);
+  return tagged(CallTag::Delegate, table_of(delegate, Node::numbers(args)));
 }
-inline NodePtr move_call(int32_t from, int32_t to) {
-  auto node = Node::table();
-  node->set(0, from).set(1, to);
-  return tagged(3, node);
-}
+inline NodePtr move_call(int32_t from, int32_t to) { return tagged(CallTag::Move, table_of(from, to)); }
 inline NodePtr jump_false(int32_t condition, int32_t destination) {
-  auto node = Node::table();
-  node->set(0, condition).set(1, destination);
-  return tagged(4, node);
+  return tagged(CallTag::JumpFalse, table_of(condition, destination));
 }
-inline NodePtr free_call(int32_t index) {
-  auto node = Node::table();
-  node->set(0, index);
-  return tagged(5, node);
-}
+inline NodePtr free_call(int32_t index) { return tagged(CallTag::Free, table_of(index)); }
 
 struct OperatorSpec {
   std::string name;
@@ -151,44 +145,25 @@ struct ProgramSpec {
   std::vector<uint8_t> segment_data;
 };
 
-template <typename T>
-NodePtr at(uint16_t slot, T inner) {
-  auto node = Node::table();
-  node->set(slot, std::move(inner));
-  return node;
-}
-
 inline NodePtr plan_node(const PlanSpec& plan) {
   std::vector<NodePtr> chains, operators, delegates, devices;
   for (const auto& instructions : plan.chains) {
-    std::vector<NodePtr> wrapped = instructions;
     auto chain = Node::table();
-    chain->set(2, Node::tables(wrapped));
+    chain->set(2, Node::tables(instructions));
     chains.push_back(chain);
   }
   for (const OperatorSpec& op : plan.operators) {
-    auto node = Node::table();
-    node->set(0, Node::string(op.name)).set(1, Node::string(op.overload));
-    operators.push_back(node);
+    operators.push_back(table_of(Node::string(op.name), Node::string(op.overload)));
   }
   for (const DelegateSpec& delegate : plan.delegates) {
-    auto data = Node::table();
-    data->set(0, delegate.location).set(1, delegate.index);
     std::vector<NodePtr> specs;
     for (const auto& [key, text] : delegate.specs) {
-      auto spec = Node::table();
-      spec->set(0, Node::string(key)).set(1, Node::numbers(std::vector<uint8_t>(text.begin(), text.end())));
-      specs.push_back(spec);
+      specs.push_back(table_of(Node::string(key), Node::numbers(std::vector<uint8_t>(text.begin(), text.end()))));
     }
-    auto node = Node::table();
-    node->set(0, Node::string(delegate.id)).set(1, data).set(2, Node::tables(specs));
-    delegates.push_back(node);
+    delegates.push_back(
+        table_of(Node::string(delegate.id), table_of(delegate.location, delegate.index), Node::tables(specs)));
   }
-  for (const auto& [index, device] : plan.devices) {
-    auto node = Node::table();
-    node->set(0, index).set(1, device);
-    devices.push_back(node);
-  }
+  for (const auto& [index, device] : plan.devices) devices.push_back(table_of(index, device));
   auto node = Node::table();
   node->set(0, Node::string(plan.name)).set(2, Node::tables(plan.values)).set(3, Node::numbers(plan.inputs));
   node->set(4, Node::numbers(plan.outputs)).set(5, Node::tables(chains)).set(6, Node::tables(operators));
@@ -197,33 +172,23 @@ inline NodePtr plan_node(const PlanSpec& plan) {
 }
 
 inline NodePtr subsegment_node(const SubsegmentSpec& spec) {
-  auto node = Node::table();
-  node->set(0, spec.segment).set(1, Node::numbers(spec.offsets));
-  return node;
+  return table_of(spec.segment, Node::numbers(spec.offsets));
 }
 
 // Returns the bytes of a .pte file, aligned to 16.
 inline std::vector<uint8_t> build(const ProgramSpec& spec) {
   std::vector<NodePtr> plans, constants, delegate_data, segments, mutables, named;
   for (const PlanSpec& plan : spec.plans) plans.push_back(plan_node(plan));
-  for (const auto& bytes : spec.inline_constants) constants.push_back(at(0, Node::numbers(bytes)));
-  for (const auto& bytes : spec.inline_delegate_data) delegate_data.push_back(at(0, Node::numbers(bytes)));
-  for (const auto& [offset, size] : spec.segments) {
-    auto node = Node::table();
-    node->set(0, offset).set(1, size);
-    segments.push_back(node);
-  }
+  for (const auto& bytes : spec.inline_constants) constants.push_back(table_of(Node::numbers(bytes)));
+  for (const auto& bytes : spec.inline_delegate_data) delegate_data.push_back(table_of(Node::numbers(bytes)));
+  for (const auto& [offset, size] : spec.segments) segments.push_back(table_of(offset, size));
   for (const SubsegmentSpec& table : spec.mutable_segments) mutables.push_back(subsegment_node(table));
-  for (const auto& [key, segment] : spec.named_data) {
-    auto node = Node::table();
-    node->set(0, Node::string(key)).set(1, segment);
-    named.push_back(node);
-  }
-  auto root = Node::table();
-  root->set(0, spec.version).set(1, Node::tables(plans)).set(2, Node::tables(constants));
-  root->set(3, Node::tables(delegate_data)).set(4, Node::tables(segments)).set(5, subsegment_node(spec.constants));
-  root->set(6, Node::tables(mutables)).set(7, Node::tables(named));
+  for (const auto& [key, segment] : spec.named_data) named.push_back(table_of(Node::string(key), segment));
+  const auto root =
+      table_of(spec.version, Node::tables(plans), Node::tables(constants), Node::tables(delegate_data),
+               Node::tables(segments), subsegment_node(spec.constants), Node::tables(mutables), Node::tables(named));
 
+  // A FlatBuffer with an extended header after its identifier (runtime/program/extended_header.cpp), and the segments.
   std::vector<uint8_t> file(40);
   const auto at_root = static_cast<uint32_t>(root->write(&file));
   std::memcpy(file.data(), &at_root, 4);
