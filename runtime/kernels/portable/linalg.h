@@ -1,3 +1,7 @@
+// Portable kernels of operators on matrices of float32 and float64, computed in double. A kernel has the arguments of
+// its operator's out variant, checks them, sets the shapes of the results and computes the values of eager PyTorch. On
+// failure it records an error in `context`. It also fails if a matrix has no result, for example the inverse of a
+// singular matrix; eager PyTorch reports this in `info`, which is always zero here.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +11,6 @@
 #include "rushlight/core/evalue.h"
 #include "rushlight/core/kernel_context.h"
 
-// Operators on matrices of float32 and float64, computed in double. If a matrix has no result (for example the inverse
-// of a singular matrix), the kernel fails; eager PyTorch reports this in `info`, which is always zero here.
 namespace rushlight::portable {
 
 void cholesky_inverse_out(KernelRuntimeContext& context, const Tensor& factor, bool upper, Tensor& out);

@@ -1,3 +1,5 @@
+// Kernels of the operators on numbers and sizes that the compiler inserts (executorch_prim). On failure, a kernel
+// records an error in `context`.
 #pragma once
 
 #include <cstdint>

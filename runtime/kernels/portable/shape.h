@@ -1,3 +1,6 @@
+// Portable kernels of views, copies, concatenations and padding. A kernel has the arguments of its operator's out
+// variant, checks them, sets the shapes of the results and computes the values of eager PyTorch. On failure it records
+// an error in `context`.
 #pragma once
 
 #include <cstdint>
