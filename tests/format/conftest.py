@@ -102,17 +102,17 @@ def build_every_kind() -> PTEFile:
             Int(-(2**62)),
             Bool(True),
             Double(-0.0),
-            tensor([2, 3], constant=1),
+            tensor([2, 3], constant=1),  # value 4, an argument of calls
             String("schön"),
             IntList([1, 1]),
             DoubleList([0.5, float("inf")]),
             BoolList([True, False]),
             TensorList([4, 10]),
-            tensor([2, 3], at=(1, 64), dynamism=TensorShapeDynamism.DYNAMIC_BOUND),
+            tensor([2, 3], at=(1, 64), dynamism=TensorShapeDynamism.DYNAMIC_BOUND),  # value 10, the output
             OptionalTensorList([4, -1, 0]),
             tensor([4], constant=1, at=(1, 0), extra=ExtraTensorInfo(0, "mod.state")),
             tensor([2, 2], extra=ExtraTensorInfo(0, "mod.weight", TensorDataLocation.EXTERNAL)),
-            tensor([2, 3], dynamism=TensorShapeDynamism.DYNAMIC_UNBOUND),
+            tensor([2, 3], dynamism=TensorShapeDynamism.DYNAMIC_UNBOUND),  # value 14, the input
             tensor([], scalar_type=ScalarType.LONG, constant=2),
         ],
         [
