@@ -20,7 +20,7 @@ import rushlight
 from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.format.program import DelegateCall
 from rushlight.memory.planning_pass import MemoryPlanningPass
-from rushlight.runtime.errors import InvalidArgumentError, InvalidProgramError
+from rushlight.runtime.errors import InvalidArgumentError, InvalidProgramError, NotSupportedError
 from rushlight.runtime.pytree import parse_names, parse_tree
 
 
@@ -39,6 +39,19 @@ def test_containers_and_keywords(nested: rushlight.Module) -> None:
     assert result["sum"].tolist() == [3, 3]
     assert isinstance(result["parts"], list) and result["parts"][0].tolist() == [13, 13]
     assert x.tolist() == [1, 1]
+
+
+def test_backend_options_are_never_ignored() -> None:
+    program = rushlight.compile(torch.nn.Linear(2, 2), (torch.ones(1, 2),))
+    module = rushlight.load(program, backend_options={"cpu": {"isa": "generic"}})
+    with pytest.raises(
+        InvalidArgumentError, match="there is no backend 'cpu'; the backends are CpuBackend, "
+    ):
+        module(torch.ones(1, 2))
+    loaded = rushlight.load(program, backend_options={"CpuBackend": {"speed": 1}}).program
+    for load in (loaded.load_method, loaded.load_timed_method):
+        with pytest.raises(NotSupportedError, match="CpuBackend has no option 'speed'"):
+            load("forward")
 
 
 def test_torch_tensors_in_containers(nested: rushlight.Module) -> None:

@@ -255,7 +255,7 @@ class ExecutorchProgramManager:
         """
         if self._etrecord is None:
             raise RuntimeError(
-                "ETRecord was not generated; pass generate_etrecord=True to to_edge or "
+                "ETRecord was not generated; pass generate_etrecord=True to rushlight.compile, to_edge or "
                 "to_edge_transform_and_lower"
             )
         return self._etrecord

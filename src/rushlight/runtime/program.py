@@ -276,17 +276,26 @@ class Program:
                 is also a KeyError.
             OperatorMissingError: the method needs operators that this runtime does not have.
             NotSupportedError: a backend has no such option.
+            InvalidArgumentError: `backend_options` names a backend that does not exist.
             InvalidProgramError: the arguments of an instruction do not fit its kernel.
         """
         if backend_options:
-            options = {id: dict(values) for id, values in self._backend_options.items()}
-            for id, values in backend_options.items():
-                options.setdefault(id, {}).update(values)
-            return Method(self._program, name, options)
+            return Method(self._program, name, self._options(backend_options))
         method = self._methods.get(name)
         if method is None:
-            method = self._methods[name] = Method(self._program, name, self._backend_options)
+            method = self._methods[name] = Method(self._program, name, self._options({}))
         return method
+
+    def _options(self, others: BackendOptions) -> dict[str, dict[str, bool | int | str]]:
+        """Returns the options of the program and other options, by backend."""
+        options: dict[str, dict[str, bool | int | str]] = {}
+        for name, values in [*self._backend_options.items(), *others.items()]:
+            if name not in (names := _native.backend_names()):
+                raise InvalidArgumentError(
+                    f"backend_options: there is no backend {name!r}; the backends are {', '.join(names)}"
+                )
+            options.setdefault(name, {}).update(values)
+        return options
 
     def load_timed_method(self, name: str) -> Method:
         """Loads a method whose `timings()` returns the time of each instruction of its last run.
@@ -297,7 +306,7 @@ class Program:
         Raises:
             RushlightError: see `load_method`.
         """
-        return Method(self._program, name, is_timed=True)
+        return Method(self._program, name, self._options({}), is_timed=True)
 
     def metadata(self, method_name: str) -> MethodMeta:
         """Returns the metadata of a method, without loading the method.
