@@ -1,5 +1,7 @@
 #include "rushlight/program/data_file.h"
 
+#include <cstring>
+
 #include "program/extended_header.h"
 #include "program/flat_tensor_generated.h"
 #include "program/shape.h"
@@ -61,6 +63,9 @@ Result<DataFile> DataFile::load(DataLoader* loader) {
   flatbuffer::Malformed why;
   {
     RL_ASSIGN(const FreeableBuffer head, loader->load(0, head_size, SegmentKind::External));
+    const auto* identifier = static_cast<const uint8_t*>(head.data()) + 4;
+    RL_REQUIRE(head_size >= 8 && std::memcmp(identifier, kFlatTensorSchema.identifier, 4) == 0, InvalidExternalData,
+               "not a data file (.ptd)");
     if (!read_flat_tensor_layout(head.data(), head_size, file_size, &layout, &why)) return malformed(why);
   }
   DataFile file;

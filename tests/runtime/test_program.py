@@ -160,7 +160,9 @@ def test_external_data(external: Any) -> None:
         ({"max_instructions": 1.5}, "max_instructions must be an integer or None, not float"),
         ({"enable_etdump": True, "etdump_buffer_size": -1}, "etdump_buffer_size must be at least 0, not -1"),
         ({"data_path": 3}, "external data must be paths or the bytes of one file, not int"),
-        ({"data_path": bytearray(b"junk")}, "the data file is damaged"),
+        ({"data_path": bytearray(b"junk")}, r"^not a data file \(.ptd\)$"),
+        ({"data_path": bytearray(b"....ET12" + bytes(99))}, r"^not a data file \(.ptd\)$"),
+        ({"data_path": bytearray(b"....FT01" + bytes(99))}, "the data file is damaged: no"),
     ],
 )
 def test_wrong_options(add_program: Build, options: dict[str, Any], message: str) -> None:
