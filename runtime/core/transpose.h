@@ -85,31 +85,37 @@ struct Square {
 // Sets to[c * to_stride + r] to from[r * from_stride + c] for r < rows and c < columns. Strides count elements.
 template <typename T>
 void transpose(const T* from, int64_t from_stride, int64_t rows, int64_t columns, T* to, int64_t to_stride) {
-  int64_t squared_rows = 0, squared_columns = 0;  // the part that consists of squares
+  int64_t r = 0;
 #if RL_TRANSPOSE_VECTORS
   if constexpr (sizeof(T) < 16) {
     using Square = transposition::Square<sizeof(T)>;
     constexpr int64_t kSize = Square::kSize;
     constexpr int64_t kBytes = static_cast<int64_t>(sizeof(T));
-    squared_rows = rows / kSize * kSize, squared_columns = columns / kSize * kSize;
-    // Lines at a distance of whole pages evict each other from the first-level cache before they are full. Then whole
-    // rows of `to` are written one after the other.
-    const bool by_column = to_stride * kBytes % 4096 == 0;
-    const int64_t outer = by_column ? squared_columns : squared_rows;
-    const int64_t inner = by_column ? squared_rows : squared_columns;
-    for (int64_t i = 0; i < outer; i += kSize) {
-      for (int64_t j = 0; j < inner; j += kSize) {
-        const int64_t r = by_column ? j : i, c = by_column ? i : j;
+    // Lines at a distance of whole pages evict each other from the first-level cache before they are full. Then the
+    // lines are written one after the other.
+    if (sizeof(T) == 4 && to_stride * kBytes % 4096 == 0 && rows % kSize == 0 && columns % kSize == 0) {
+      for (int64_t c = 0; c < columns; c += kSize) {
+        for (r = 0; r < rows; r += kSize) {
+          Square::transpose(reinterpret_cast<const uint8_t*>(from + r * from_stride + c), from_stride * kBytes,
+                            reinterpret_cast<uint8_t*>(to + c * to_stride + r), to_stride * kBytes);
+        }
+      }
+      return;
+    }
+    for (; r + kSize <= rows; r += kSize) {
+      int64_t c = 0;
+      for (; c + kSize <= columns; c += kSize) {
         Square::transpose(reinterpret_cast<const uint8_t*>(from + r * from_stride + c), from_stride * kBytes,
                           reinterpret_cast<uint8_t*>(to + c * to_stride + r), to_stride * kBytes);
+      }
+      for (; c < columns; ++c) {
+        for (int64_t i = r; i < r + kSize; ++i) to[c * to_stride + i] = from[i * from_stride + c];
       }
     }
   }
 #endif
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = r < squared_rows ? squared_columns : 0; c < columns; ++c) {
-      to[c * to_stride + r] = from[r * from_stride + c];
-    }
+  for (; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) to[c * to_stride + r] = from[r * from_stride + c];
   }
 }
 

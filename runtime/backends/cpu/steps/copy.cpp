@@ -12,7 +12,7 @@ namespace rushlight::cpu {
 
 namespace {
 
-constexpr int64_t kSquare = 64;   // rows and columns of a block of a transpose
+constexpr int64_t kSquare = 32;   // rows and columns of a block of a transpose
 constexpr int64_t kShortRow = 8;  // rows that are shorter are copied several at a time
 
 // Writes first[0], second[0], first[1], second[1], ... for `n` elements of each row.
