@@ -12,6 +12,9 @@
 
 namespace rushlight::optimized {
 
+using microkernels::BinaryOp;
+using microkernels::UnaryOp;
+
 namespace {
 
 constexpr int64_t kGrain = 4 * 1024;
@@ -27,52 +30,81 @@ constexpr int64_t kTaskColumns = 2048;
 // Computes columns of long rows in memory order. A first pass over the rows computes, for each column, the largest
 // number so far and the sum of exponentials, which is rescaled if the largest number changes (Milakov and Gimelshein,
 // "Online normalizer calculation for softmax"). A second pass writes the results.
+class SoftmaxInRowOrder {
+ public:
+  SoftmaxInRowOrder(bool logarithm, const Tensor& in, const ReductionShape& shape, const Tensor& out)
+      : logarithm_(logarithm),
+        in_(in),
+        shape_(shape),
+        out_(out),
+        load_(load_function(in.scalar_type(), ScalarType::Float)),
+        store_(store_function(ScalarType::Float, out.scalar_type())) {}
+
+  // Computes the columns from the element `first` on, at most kTaskColumns.
+  void compute(int64_t first, int64_t width) const {
+    float rows[kRows * kBlockColumns], maxima[kTaskColumns], sums[kTaskColumns];
+    // The initial value is not -infinity, because the difference of two infinities is NaN.
+    std::fill(maxima, maxima + width, std::numeric_limits<float>::lowest());
+    std::fill(sums, sums + width, 0.0f);
+    for (int64_t r = 0; r < shape_.reduced; r += kRows) {
+      const int64_t count = std::min(kRows, shape_.reduced - r);
+      for (int64_t j = 0; j < width; j += kBlockColumns) {
+        add_block(first + r * shape_.inner + j, count, std::min(kBlockColumns, width - j), maxima + j, sums + j, rows);
+      }
+    }
+    kernels_.unary(logarithm_ ? UnaryOp::Log : UnaryOp::Reciprocal, sums, sums, width, 0, 0);
+    for (int64_t r = 0; r < shape_.reduced; ++r) {
+      for (int64_t j = 0; j < width; j += kBlockColumns) {
+        write_block(first + r * shape_.inner + j, std::min(kBlockColumns, width - j), maxima + j, sums + j, rows);
+      }
+    }
+  }
+
+ private:
+  // Updates the maxima and sums of n columns by `count` rows, which begin at the element `first`. Copies them to
+  // `rows`.
+  void add_block(int64_t first, int64_t count, int64_t n, float* maxima, float* sums, float* rows) const {
+    float scales[kBlockColumns];
+    for (int64_t i = 0; i < count; ++i) load_(at(in_, first + i * shape_.inner), 1, rows + i * kBlockColumns, 1, n);
+    std::copy(maxima, maxima + n, scales);
+    kernels_.reduce_rows(BinaryOp::Maximum, rows, kBlockColumns, count, maxima, n);
+    kernels_.binary(BinaryOp::Sub, scales, 1, maxima, 1, scales, n, 0);
+    kernels_.unary(UnaryOp::Exp, scales, scales, n, 0, 0);
+    kernels_.binary(BinaryOp::Mul, sums, 1, scales, 1, sums, n, 0);
+    for (int64_t i = 0; i < count; ++i) {
+      float* const row = rows + i * kBlockColumns;
+      kernels_.binary(BinaryOp::Sub, row, 1, maxima, 1, row, n, 0);
+      kernels_.unary(UnaryOp::Exp, row, row, n, 0, 0);
+    }
+    kernels_.reduce_rows(BinaryOp::Add, rows, kBlockColumns, count, sums, n);
+  }
+
+  // Writes n results of one row. `factors` are the reciprocals of the sums, or their logarithms for log_softmax. `row`
+  // is scratch memory.
+  void write_block(int64_t first, int64_t n, const float* maxima, const float* factors, float* row) const {
+    load_(at(in_, first), 1, row, 1, n);
+    kernels_.binary(BinaryOp::Sub, row, 1, maxima, 1, row, n, 0);
+    if (!logarithm_) kernels_.unary(UnaryOp::Exp, row, row, n, 0, 0);
+    kernels_.binary(logarithm_ ? BinaryOp::Sub : BinaryOp::Mul, row, 1, factors, 1, row, n, 0);
+    store_(row, 1, at(out_, first), 1, n);
+  }
+
+  const bool logarithm_;
+  const Tensor& in_;
+  const ReductionShape& shape_;
+  const Tensor& out_;
+  const Convert load_, store_;
+  const microkernels::F32Microkernels& kernels_ = microkernels::f32_microkernels();
+};
+
 void softmax_in_row_order(KernelRuntimeContext& context, bool logarithm, const Tensor& in, const ReductionShape& f,
                           const Tensor& out) {
-  const Convert load = load_function(in.scalar_type(), ScalarType::Float);
-  const Convert store = store_function(ScalarType::Float, out.scalar_type());
-  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
-  using microkernels::BinaryOp;
+  const SoftmaxInRowOrder softmax(logarithm, in, f, out);
   const int64_t chunks = (f.inner + kTaskColumns - 1) / kTaskColumns;
   context.parallel_for(0, f.outer * chunks, 1, [&](int64_t begin, int64_t end) {
-    float rows[kRows * kBlockColumns], scales[kBlockColumns], maxima[kTaskColumns], sums[kTaskColumns];
     for (int64_t task = begin; task < end; ++task) {
-      const int64_t column = task % chunks * kTaskColumns, width = std::min(kTaskColumns, f.inner - column);
-      const int64_t first = task / chunks * f.reduced * f.inner + column;
-      // The initial value is not -infinity, because the difference of two infinities is NaN.
-      std::fill(maxima, maxima + width, std::numeric_limits<float>::lowest());
-      std::fill(sums, sums + width, 0.0f);
-      for (int64_t r = 0; r < f.reduced; r += kRows) {
-        const int64_t count = std::min(kRows, f.reduced - r);
-        for (int64_t j = 0; j < width; j += kBlockColumns) {
-          const int64_t n = std::min(kBlockColumns, width - j);
-          for (int64_t i = 0; i < count; ++i)
-            load(at(in, first + (r + i) * f.inner + j), 1, rows + i * kBlockColumns, 1, n);
-          std::copy(maxima + j, maxima + j + n, scales);
-          kernels.reduce_rows(BinaryOp::Maximum, rows, kBlockColumns, count, maxima + j, n);
-          kernels.binary(BinaryOp::Sub, scales, 1, maxima + j, 1, scales, n, 0);
-          kernels.unary(microkernels::UnaryOp::Exp, scales, scales, n, 0, 0);
-          kernels.binary(BinaryOp::Mul, sums + j, 1, scales, 1, sums + j, n, 0);
-          for (int64_t i = 0; i < count; ++i) {
-            float* const row = rows + i * kBlockColumns;
-            kernels.binary(BinaryOp::Sub, row, 1, maxima + j, 1, row, n, 0);
-            kernels.unary(microkernels::UnaryOp::Exp, row, row, n, 0, 0);
-          }
-          kernels.reduce_rows(BinaryOp::Add, rows, kBlockColumns, count, sums + j, n);
-        }
-      }
-      kernels.unary(logarithm ? microkernels::UnaryOp::Log : microkernels::UnaryOp::Reciprocal, sums, sums, width, 0,
-                    0);
-      for (int64_t r = 0; r < f.reduced; ++r) {
-        for (int64_t j = 0; j < width; j += kBlockColumns) {
-          const int64_t n = std::min(kBlockColumns, width - j), row = first + r * f.inner + j;
-          load(at(in, row), 1, rows, 1, n);
-          kernels.binary(BinaryOp::Sub, rows, 1, maxima + j, 1, rows, n, 0);
-          if (!logarithm) kernels.unary(microkernels::UnaryOp::Exp, rows, rows, n, 0, 0);
-          kernels.binary(logarithm ? BinaryOp::Sub : BinaryOp::Mul, rows, 1, sums + j, 1, rows, n, 0);
-          store(rows, 1, at(out, row), 1, n);
-        }
-      }
+      const int64_t column = task % chunks * kTaskColumns;
+      softmax.compute(task / chunks * f.reduced * f.inner + column, std::min(kTaskColumns, f.inner - column));
     }
   });
 }
