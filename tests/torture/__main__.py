@@ -24,7 +24,9 @@ def main() -> int:
     parser.add_argument("--case", metavar="FILE", help="run only the case in this .json file")
     parser.add_argument("--kinds", default="", help="run only kinds with this prefix")
     parser.add_argument(
-        "--configurations", default="", help="comma-separated configurations: kernels,default,high,xnnpack"
+        "--configurations",
+        default="",
+        help="comma-separated configurations: kernels,default,high,xnnpack; further: one of the others",
     )
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--output", default="build/torture", help="the folder for results")

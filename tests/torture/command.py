@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from tests.torture import findings as reports
 from tests.torture.case import Case, from_json, source
-from tests.torture.configurations import NAMES, ROADS
+from tests.torture.configurations import FURTHER, NAMES
 from tests.torture.execute import Calls, Sanitized, execute
 from tests.torture.fast_export import remember_operators
 from tests.torture.generate import generate
@@ -214,7 +214,8 @@ def table(rows: list[dict[str, Any]]) -> str:
                 count[f"{name} passed"] += 1
             for f in result.findings:
                 count[f"{f.configuration} {f.outcome}"] += 1
-    names = (*NAMES, *ROADS, reports.ANYWHERE)
+    used = counts["all"]
+    names = [n for n in (*NAMES, *FURTHER, reports.ANYWHERE) if any(k.startswith(f"{n} ") for k in used)]
     lines = [f"{'kind':28} {'cases':>6} {'skipped':>7}  " + "  ".join(f"{n:24}" for n in names)]
     for kind in sorted(counts, key=lambda k: (k == "all", k)):
         count = counts[kind]

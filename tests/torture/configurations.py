@@ -13,9 +13,9 @@ from torch.fx import Graph, Node
 
 import rushlight
 from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
-from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.compiler.config import EdgeCompileConfig, ExecutorchBackendConfig
 from rushlight.compiler.edge import to_edge
 from rushlight.ir.constants import Constants
@@ -101,10 +101,7 @@ class _SomeNodes(CpuPartitioner):
         return {
             n
             for n in super()._supported_nodes(graph, constants)
-            if zlib.crc32(n.name.encode()) % 3
-            or constants.is_constant(n)
-            or operation(n) in QUANTIZED
-            or "quant" in n.name
+            if zlib.crc32(n.name.encode()) % 3 or constants.is_constant(n)
         }
 
 
@@ -154,7 +151,7 @@ def _plain_kernels(program: ExportedProgram) -> bytes:
     return bytes(edge.to_executorch(config).buffer)
 
 
-_ROADS: dict[str, Callable[[ExportedProgram], bytes]] = {
+_FURTHER: dict[str, Callable[[ExportedProgram], bytes]] = {
     "some nodes": _some_nodes,
     "caller memory": _caller_memory,
     "two memories": _two_memories,
@@ -164,12 +161,12 @@ _ROADS: dict[str, Callable[[ExportedProgram], bytes]] = {
     "plain kernels": _plain_kernels,
 }
 
-ROADS = tuple(_ROADS)
+FURTHER = tuple(_FURTHER)
 
 
-def road_of(seed: int, index: int, quantizer: str) -> str:
+def further_of(seed: int, index: int, quantizer: str) -> str:
     """Returns the additional configuration of a case."""
-    fitting = ROADS[1:] if quantizer else ROADS  # A quantized operator and its parameters are one part.
+    fitting = FURTHER[1:] if quantizer else FURTHER  # A quantized operator and its parameters are one part.
     return fitting[zlib.crc32(f"{seed}/{index}".encode()) % len(fitting)]
 
 
@@ -187,6 +184,6 @@ def quantized(program: ExportedProgram, quantizer: str, data: list[tuple[Any, ..
 
 def compile_program(program: ExportedProgram, configuration: str) -> bytes:
     """Compiles a program in a configuration, and returns the bytes of the .pte file."""
-    if configuration in _ROADS:
-        return _ROADS[configuration](program)
+    if configuration in _FURTHER:
+        return _FURTHER[configuration](program)
     return bytes(rushlight.compile(program, **_ARGUMENTS[configuration]()).buffer)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.torture.case import Case, from_json, operators, reproduction, to_json
-from tests.torture.configurations import QUANTIZER_TEXT, TEXT
+from tests.torture.configurations import FURTHER, NAMES, QUANTIZER_TEXT, TEXT
 from tests.torture.minimise import minimise
 from tests.torture.pool import Death, run_jobs
 from tests.torture.run import Finding, from_dict, run, to_dict
@@ -71,7 +71,7 @@ def locate(case: Case, finding: Finding) -> Finding:
     """Tries the configurations one by one, and returns a finding with the one that ends the process."""
     if finding.configuration != ANYWHERE:
         return finding
-    for configuration in TEXT:
+    for configuration in (*NAMES, *FURTHER):
         for _, result in run_alone([case], (configuration,), (1, 2)):
             if isinstance(result, Death):
                 return Finding(configuration, result.reason, result.message, threads=2)

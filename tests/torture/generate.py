@@ -89,7 +89,8 @@ def _network(build: Callable[[Scope], Value]) -> Callable[[Scope], Value | None]
 def _quantized(scope: Scope) -> Value | None:
     draw = scope.rng.random()
     if draw < 0.5:
-        return _quantized_views(scope)
+        _quantized_views(scope)
+        return None
     draw = scope.rng.random()
     if draw < 0.4:
         return image_network(scope)

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from tests.torture.case import Case, fixed
-from tests.torture.configurations import THREADS, compile_program, configurations_of, quantized, road_of
+from tests.torture.configurations import THREADS, compile_program, configurations_of, further_of, quantized
 from tests.torture.eager import plain_control_flow
 from tests.torture.execute import Calls, brief, execute
 from tests.torture.judge import problem
@@ -108,10 +108,10 @@ def run(
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         try:
-            road = road_of(case.seed, case.index, case.quantizer)
-            chosen = configurations or (*configurations_of(case.quantizer), road)
-            if "road" in chosen:
-                chosen = tuple(road if name == "road" else name for name in chosen)
+            further = further_of(case.seed, case.index, case.quantizer)
+            chosen = configurations or (*configurations_of(case.quantizer), further)
+            if "further" in chosen:
+                chosen = tuple(further if name == "further" else name for name in chosen)
             _run(case, chosen, threads, result, executor)
         except _Skipped as error:
             result.skipped = str(error)

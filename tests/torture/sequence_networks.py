@@ -179,11 +179,11 @@ def crossed(scope: Scope, x: Value) -> Value:
     size = width // heads
     k = scope.add(f"{{}}[..., :{size}].unsqueeze(1)", kv)
     v = scope.add(f"{{}}[..., {size}:].unsqueeze(1)", kv)
+    repeats = f"-1, {heads}, -1, -1"
     form = scope.rng.choice(
         (
             f"torch.softmax(torch.matmul({{}} / {size**0.5}, {{}}.transpose(-1, -2)), dim=-1).matmul({{}})",
-            "F.scaled_dot_product_attention({}, {}.expand(-1, %d, -1, -1), {}.expand(-1, %d, -1, -1))"
-            % (heads, heads),
+            f"F.scaled_dot_product_attention({{}}, {{}}.expand({repeats}), {{}}.expand({repeats}))",
         )
     )
     y = scope.add("{}.transpose(1, 2).flatten(2)", scope.add(form, q, k, v))
