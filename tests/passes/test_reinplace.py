@@ -71,6 +71,14 @@ class Twice(torch.nn.Module):
         return index_put(index_put(x + 1, [i], v), [i], v * 2)
 
 
+class OfItself(torch.nn.Module):
+    """The operator reads the overwritten tensor twice."""
+
+    def forward(self, x: torch.Tensor, i: torch.Tensor, v: torch.Tensor) -> Any:
+        y = x + 1
+        return index_put(y, [torch.tensor([4, 3, 2, 1, 0])], y, True)
+
+
 class OfNewState(State):
     """The operator reads the new contents of the buffer, which the program then stores."""
 
@@ -83,7 +91,7 @@ class OfNewState(State):
 @pytest.mark.parametrize(
     ("model", "count"),
     [(Dies, 1), (ReadLater, 0), (ViewReadLater, 0), (Returned, 0), (OfInput, 0), (WritesInput, 1), (State, 1)]
-    + [(Twice, 2), (OfNewState, 0)],
+    + [(Twice, 2), (OfItself, 0), (OfNewState, 0)],
 )
 def test_updates_in_place(model: type[torch.nn.Module], count: int, planner: Any) -> None:
     edge = to_edge(torch.export.export(model(), INPUTS))

@@ -10,6 +10,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import Node
 from torch.fx.experimental.symbolic_shapes import statically_known_true
+from torch.fx.node import map_arg
 from typing_extensions import override
 
 from rushlight.ir import meta
@@ -176,8 +177,9 @@ def _may_overwrite(node: Node, overwritten: Node, read: Collection[Node], writab
     source = _storage(overwritten)
     if source in read or not _fits(overwritten, node):
         return False
-    others = [value for value in node.all_input_nodes if value is not overwritten]
-    if any(_storage(value) is source for value in others):
+    inputs: list[Node] = []  # with repetitions
+    map_arg((node.args, node.kwargs), inputs.append)
+    if [_storage(value) for value in inputs].count(source) > 1:
         return False
     return source.op != "placeholder" or source.name in writable
 
