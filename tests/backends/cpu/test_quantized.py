@@ -205,6 +205,7 @@ def test_dynamic(rows: tuple[int, ...], per_token: bool) -> None:
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 3e38])
 @pytest.mark.parametrize("config", [dynamic_int8(), dynamic_int8(per_token=True), dynamic_int8_weight_int4()])
 def test_special_numbers_in_dynamic_products(config: Any, value: float) -> None:
+    torch.manual_seed(0)  # with other weights, numbers near 3e38 may cancel
     model = nn.Sequential(nn.Linear(64, 96), nn.ReLU(), nn.Linear(96, 33))
     x = input_of((7, 64))
     exported = quantize(model, (x,), CpuQuantizer().set_global(config), [(x,)])

@@ -156,12 +156,11 @@ def reject_needless_conversions(supported: set[Node], nodes: list[Node], constan
 
 
 def _readers(node: Node) -> Iterator[Node]:
-    """Yields the nodes that read a tensor or views of it."""
+    """Yields the nodes that read a tensor or views of it, and these views."""
     for user in node.users:
+        yield user
         if is_op(user, *MOVES[:2]):
             yield from _readers(user)
-        else:
-            yield user
 
 
 def _root(node: Node) -> Node:
