@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -65,3 +66,20 @@ def test_a_size_that_the_range_holds_is_no_relation() -> None:
 
     program = export(Model(), (torch.randn(5, 4),), dynamic_shapes={"x": {0: Dim("b", min=1, max=8)}})
     assert relations_of(program) == ()
+
+
+class Moved(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.relu(x.permute(0, 2, 3, 1)) + 1, x.transpose(1, 3) * 2
+
+
+def test_a_saved_program_takes_the_same_sizes() -> None:
+    """Torch asks for layouts while it loads the program, and records that 5 * rows is greater than 5."""
+    sizes = {0: torch.export.Dim("b", max=6), 1: torch.export.Dim("rows", min=1, max=6)}
+    program = torch.export.export(Moved(), (torch.randn(4, 3, 1, 5),), dynamic_shapes=(sizes,))
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    file.seek(0)
+    module = rushlight.load(rushlight.compile(torch.export.load(file)).buffer)
+    x = torch.randn(4, 1, 1, 5)
+    torch.testing.assert_close(module(x), Moved()(x))

@@ -21,6 +21,8 @@ from rushlight.ir.sym import Ranges
 _aten = torch.ops.aten
 _END = 2**63 - 1
 """The value that torch uses for the end of a slice that extends to the end of the dim."""
+# Torch asks for the layout of tensors when it loads a program, and records the answers as guards.
+_LAYOUT = re.compile(r"_prims_common/__init__\.py:\d+ in \w*(strides|contiguous|channels_last)")
 _SLOC = re.compile(r"\(?(?P<file>[^()]*):(?P<line>\d+) in (?P<function>\w+)")
 
 
@@ -43,6 +45,8 @@ def relations_of(program: ExportedProgram) -> tuple[Relation, ...]:
     environment = shape_env_of(program)
     if environment is not None:
         for guard in environment.guards:
+            if _LAYOUT.search(str(guard.sloc)):
+                continue
             found.setdefault(guard.expr, _line_of(str(guard.sloc)))
     relations = {relation: line for relation, line in found.items() if not _is_bound(relation)}
     for node in program.graph.nodes:
