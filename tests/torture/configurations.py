@@ -138,10 +138,11 @@ def _saved(program: ExportedProgram) -> bytes:
     file = io.BytesIO()
     try:
         torch.export.save(program, file)
-    except Exception:  # Torch cannot save some programs.
-        return bytes(rushlight.compile(program).buffer)
-    file.seek(0)
-    return bytes(rushlight.compile(torch.export.load(file)).buffer)
+        file.seek(0)
+        program = torch.export.load(file)
+    except Exception:  # Torch cannot save or load some programs.
+        pass
+    return bytes(rushlight.compile(program).buffer)
 
 
 def _plain_kernels(program: ExportedProgram) -> bytes:
