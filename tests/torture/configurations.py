@@ -139,8 +139,10 @@ def _saved(program: ExportedProgram) -> bytes:
     try:
         torch.export.save(program, file)
         file.seek(0)
-        program = torch.export.load(file)
-    except Exception:  # Torch cannot save or load some programs.
+        loaded = torch.export.load(file)
+        loaded.run_decompositions({})
+        program = loaded
+    except Exception:  # Torch cannot save, load or decompose some programs.
         pass
     return bytes(rushlight.compile(program).buffer)
 
