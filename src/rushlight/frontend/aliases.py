@@ -165,9 +165,7 @@ def is_view(op: OpOverload) -> bool:
 
 
 def _unexpanded(base: Node, content: Node, emit: Emit) -> Node:
-    """Returns the content of `base` after its expanded view got `content`, whose repeated elements are
-    equal.
-    """
+    """Returns the content of `base` after its expanded view got `content`. Repeated elements are equal."""
     before, shape = meta.get_val(base).shape, meta.get_val(content).shape
     for _ in range(len(shape) - len(before)):
         content = emit(aten.select.int, (content, 0, 0), {})

@@ -34,9 +34,9 @@ class UseMemoryViewsPass(GraphPass):
     also stays if its base is not row-major.
 
     Args:
-        copies_arguments: whether a copy of an argument of a body of control flow stays. The caller may
-            provide the memory of the argument, an input or output. A call then sets the memory of a view,
-            and the runtime requires that no jump skips this call.
+        copies_arguments: whether a copy of an argument of a body of control flow stays. The argument may be
+            in memory of the caller. A call then sets the memory of a view, and the runtime requires that no
+            jump skips this call.
     """
 
     def __init__(self, copies_arguments: bool = False) -> None:
