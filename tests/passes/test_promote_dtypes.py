@@ -34,6 +34,15 @@ def test_promote_dtypes() -> None:
         torch.testing.assert_close(got, expected)
 
 
+def test_hypot_has_kernels_of_one_dtype() -> None:
+    build = Build()
+    x, n = build.input("x", 2, 3), build.input("n", 2, 3, dtype=torch.int16)
+    module = apply(PromoteDtypesPass(), build.finish(build.call(aten.hypot.default, n, x))).graph_module
+    assert calls(module) == ["_to_copy.default", "hypot.default"]
+    real, whole = torch.randn(2, 3), torch.ones(2, 3, dtype=torch.int16)
+    torch.testing.assert_close(module(real, whole)[0], torch.hypot(whole, real))
+
+
 def test_layer_norm_of_two_dtypes() -> None:
     """With activations in bfloat16 and weights in float32, it computes in float32."""
     build = Build()

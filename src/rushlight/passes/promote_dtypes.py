@@ -20,6 +20,7 @@ _PROMOTED = {
     torch.ops.aten.sub.Tensor: KIND.DEFAULT,
     torch.ops.aten.mul.Tensor: KIND.DEFAULT,
     torch.ops.aten.minimum.default: KIND.DEFAULT,
+    torch.ops.aten.hypot.default: KIND.DEFAULT,
     torch.ops.aten.div.Tensor: KIND.INT_TO_FLOAT,
     torch.ops.aten.div.Tensor_mode: KIND.DEFAULT,
 }
