@@ -315,7 +315,7 @@ def test_a_plan_of_an_older_layout_is_refused(damaged: tuple[bytearray, int, int
 
 
 def test_what_is_computed_quantized_by_kernels_keeps_its_conversions() -> None:
-    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ConvTranspose2d(8, 4, 2))
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ConvTranspose2d(8, 4, 2, groups=2))
     inputs = (torch.randn(1, 3, 8, 8),)
     quantizer = CpuQuantizer().set_global(static_int8())
     program = quantize(export_float(model.eval(), inputs), None, quantizer, [inputs])

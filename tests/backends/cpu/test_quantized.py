@@ -167,6 +167,33 @@ def test_static(case: str, scales: str) -> None:
     assert is_deep or float((steps > 0.5).float().mean()) < 0.05
 
 
+class Padded(nn.Module):
+    """Padding between quantized layers, before a convolution and in a sum, and padding of other values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Conv2d(4, 6, 3, padding=1), nn.Conv2d(6, 10, 3, stride=2)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        y = self.first(x)
+        z = self.second(F.pad(y, (0, 1, 0, 1)))
+        shortcut = F.pad(F.max_pool2d(y, 2), (0, 0, 0, 0, 0, 4))
+        return z + shortcut, F.pad(y, (1, -1, 2, 0), value=0.3), F.pad(y, (1, 1), value=float("-inf"))
+
+
+def test_padding_of_int8_tensors() -> None:
+    torch.manual_seed(0)
+    model, x = Padded().eval(), input_of((2, 4, 8, 10))
+    exported = quantize(model, (x,), CpuQuantizer().set_global(static_int8()), [(x,)])
+    program = lower(exported)
+    method = Runtime.get().load_program(program).load_method("forward")
+    with torch.no_grad():
+        for got, want in zip(method.execute([x]), exported.module()(x), strict=True):
+            torch.testing.assert_close(torch.as_tensor(got), want, rtol=0, atol=0.05)
+    dequantized = [step for step in plan_of(program).steps if isinstance(step.operation, Dequantize)]
+    assert len(dequantized) <= 3  # one for each result
+
+
 def test_transposed_convolutions_with_a_float32_result_and_with_groups() -> None:
     """The first result is not quantized. The second convolution runs as a kernel, because it has groups."""
     torch.manual_seed(0)

@@ -23,6 +23,7 @@ from rushlight.backends.cpu.lower.quantized_lowering import (
 from rushlight.backends.cpu.lower.quantized_pooling import average_pool, max_pool, mean
 from rushlight.backends.cpu.lower.table import ROWS
 from rushlight.backends.cpu.lower.transposed import TransposedFilter, phase_products, transposed_result
+from rushlight.backends.cpu.lower.views import pad_by_copies
 from rushlight.backends.cpu.plan.int8 import (
     Int4Linear,
     Int8Convolution,
@@ -534,6 +535,21 @@ def _concatenate(lowering: QuantizedLowering, node: Node) -> bool:
     return True
 
 
+def _pad(lowering: QuantizedLowering, node: Node) -> bool:
+    """Lowers constant padding of an int8 tensor, if a number of its quantization is the value."""
+    source = node.args[0]
+    if source not in lowering.quant_params:
+        return False
+    assert isinstance(source, Node)
+    params, value = lowering.quant_params[source], float(argument(node, 2, 0) or 0)
+    number = params.quantize_number(value)
+    if float(params.dequantize(torch.tensor(number))) != value:
+        return False
+    padded = pad_by_copies(lowering, node, lowering.stored_tensor(source), number)
+    lowering.set_quantized(node, padded, params)
+    return True
+
+
 def _move(lowering: QuantizedLowering, node: Node) -> bool:
     """Lowers an operator that only moves the elements of an int8 tensor, such as a view."""
     source = node.args[0]
@@ -564,6 +580,7 @@ _ROWS: dict[object, QuantizedLower] = {
     **dict.fromkeys(_AVERAGES, average_pool),
     **dict.fromkeys(_POOLS, max_pool),
     aten.cat.default: _concatenate,
+    aten.constant_pad_nd.default: _pad,
     **dict.fromkeys(MOVES, _move),
     **dict.fromkeys(
         (

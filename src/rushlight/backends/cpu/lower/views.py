@@ -225,30 +225,42 @@ def roll(lowering: Lowering, node: Node) -> None:
 
 
 def constant_pad_nd(lowering: Lowering, node: Node) -> None:
-    """Lowers constant padding to a copy of the value and a copy of the input into the result.
+    """Lowers constant padding of float32 tensors."""
+    padded = pad_by_copies(lowering, node, lowering.tensor(node.args[0]), argument(node, 2, 0) or 0)
+    lowering.set_tensor(node, padded)
+
+
+def pad_by_copies(lowering: Lowering, node: Node, x: Tensor, value: float) -> Tensor:
+    """Emits constant padding: a copy of the value and a copy of the input into the result.
 
     Negative padding removes elements of the input.
+
+    Args:
+        lowering: the steps emitted so far.
+        node: the padding.
+        x: the input, of any dtype.
+        value: the value of the padding, in the dtype of the input.
+
+    Returns:
+        The result, or a view of the input if all padding is negative.
     """
-    x = lowering.tensor(node.args[0])
     pads: Any = node.args[1]
     for i, (before, after) in enumerate(zip(pads[::2], pads[1::2], strict=True)):
         if min(before, after) < 0:
             axis, first = x.rank - 1 - i, max(-before, 0)
             x = x.narrow(axis, first, x.sizes[axis] - first - max(-after, 0))
     if all(pad <= 0 for pad in pads):
-        lowering.set_tensor(node, x)
-        return
+        return x
     sizes = lowering.sizes(node)
     is_image = x.rank == 4 and same(x.strides[1], 1) and not same(x.sizes[1], 1)
     out = lowering.new_image(sizes, x.dtype) if is_image else lowering.new_tensor(sizes, dtype=x.dtype)
-    value = constant(torch.tensor(argument(node, 2, 0) or 0, dtype=x.dtype))
-    lowering.emit_copy(value.expand(sizes), out, node)
+    lowering.emit_copy(constant(torch.tensor(value, dtype=x.dtype)).expand(sizes), out, node)
     inside = out
     for i in range(len(pads) // 2):
         axis = x.rank - 1 - i
         inside = inside.narrow(axis, max(pads[2 * i], 0), x.sizes[axis])
     lowering.emit_copy(x, inside, node)
-    lowering.set_tensor(node, out)
+    return out
 
 
 # ---- Checks: each returns the reason why a node is refused, or None ----
