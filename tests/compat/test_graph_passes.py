@@ -25,7 +25,6 @@ from rushlight.compat.graph_passes import (
     constant_prop_pass,
     convert_constant_dim_order_pass,
     dead_code_elimination_pass,
-    edge_to_executorch_passes,
     generate_missing_debug_handles,
     insert_write_back_for_buffers_pass,
     make_alloc_node,
@@ -412,37 +411,3 @@ def test_results_that_nobody_computes_have_no_memory() -> None:
     for parameter, gradient in zip(module.convolution.parameters(), results[1:3], strict=True):
         assert parameter.grad is not None
         torch.testing.assert_close(gradient, parameter.grad, rtol=1e-5, atol=1e-5)
-
-
-class Flat(torch.nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return (x + 1).view(6) * 2
-
-
-@pytest.mark.parametrize("removes_views", [True, False])
-def test_the_list_of_passes_lowers_a_graph_to_out_variants(removes_views: bool) -> None:
-    class Rename(PassBase):
-        def call(self, graph_module: torch.fx.GraphModule) -> PassResult:
-            names.extend(node.name for node in graph_module.graph.nodes)
-            return PassResult(graph_module, False)
-
-    names: list[str] = []
-    module = edge_of(Flat(), torch.ones(2, 3)).graph_module
-    config = ExecutorchBackendConfig(
-        passes=[Rename()], remove_view_copy=removes_views, sym_shape_eval_pass={}, propagate_device_config={}
-    )
-    passes = edge_to_executorch_passes(config, "forward")
-    assert passes[0] is config.passes[0] and passes[-1] is config.to_out_var_pass
-    for step in passes:
-        result: Any = step(module)  # type: ignore[operator]
-        module = result.graph_module
-    assert "aten_add_tensor" in names
-    targets = [node.target for node in module.graph.nodes if node.op == "call_function"]
-    assert aten.add.out in targets
-    assert (memory_ops.view in targets) is removes_views
-    assert (aten.view_copy.out in targets) is not removes_views
-    assert all(meta.has_spec(node) for node in module.graph.nodes if node.target is aten.add.out)
-    skipped = edge_to_executorch_passes(
-        ExecutorchBackendConfig(), None, EdgeCompileConfig(_skip_dim_order=True)
-    )
-    assert len(skipped) == len(edge_to_executorch_passes(ExecutorchBackendConfig())) - 1

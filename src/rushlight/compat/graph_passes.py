@@ -19,13 +19,7 @@ from torch.fx.passes.infra.pass_base import PassBase, PassResult
 from typing_extensions import override
 
 from rushlight.compat.exir_helpers import no_dispatch
-from rushlight.compiler.config import (
-    DynamicMemoryPlanningMode,
-    EdgeCompileConfig,
-    ExecutorchBackendConfig,
-    PropagateDeviceConfig,
-    for_method,
-)
+from rushlight.compiler.config import DynamicMemoryPlanningMode
 from rushlight.frontend.edge import with_dim_order
 from rushlight.frontend.export import RemoveUnusedParametersPass
 from rushlight.ir import memory_ops, meta
@@ -38,19 +32,15 @@ from rushlight.ir.quantization import dequantizes
 from rushlight.ir.sym_ops import PYTHON_TO_PRIM, is_sym_op
 from rushlight.memory.write_back import WriteBackMutationsPass
 from rushlight.passes.assign_debug_handles import AssignDebugHandlesPass
-from rushlight.passes.base import AnyPass, GraphPass, eliminate_dead_code, graph_modules
+from rushlight.passes.base import GraphPass, eliminate_dead_code, graph_modules
 from rushlight.passes.export_pass import ExportPass
 from rushlight.passes.fold_constants import is_pure
 from rushlight.passes.fold_quantize_pairs import FoldQuantizePairsPass
-from rushlight.passes.legalize_dim_order import LegalizeDimOrderPass
-from rushlight.passes.memory_views import NormalizeViewBasesPass, UseMemoryViewsPass
-from rushlight.passes.propagate_device import PropagateDevicePass
 from rushlight.passes.prune_empty_cat import PruneEmptyCatPass
-from rushlight.passes.remove_asserts import RemoveAssertsPass
 from rushlight.passes.remove_noops import RemoveNoopConversionsPass, RemoveNoopSlicesPass
 from rushlight.passes.scalar_to_tensor import ScalarToTensorPass
 from rushlight.passes.spec_prop import SpecPropPass
-from rushlight.passes.sym_shapes import ConstraintBasedSymShapeEvalPass, HintBasedSymShapeEvalPass
+from rushlight.passes.sym_shapes import HintBasedSymShapeEvalPass
 from rushlight.passes.sym_to_tensor import SymToTensorPass
 from rushlight.passes.transform import transform_program
 from rushlight.passes.weights_to_outputs import WeightsToOutputsPass
@@ -529,44 +519,6 @@ _NEVER_EDGE = (
     torch.ops.aten.sym_stride.int,
     torch.ops.aten.sym_storage_offset.default,
 )
-
-
-def pre_memory_planning_passes(config: ExecutorchBackendConfig, name: str | None = None) -> list[AnyPass]:
-    """Returns the last passes of `edge_to_executorch_passes`, which choose views, sizes and out variants."""
-    views = [NormalizeViewBasesPass(), dead_code_elimination_pass, UseMemoryViewsPass()]
-    sizes = for_method(config.sym_shape_eval_pass, name or "", ConstraintBasedSymShapeEvalPass)
-    return [*(views if config.remove_view_copy else ()), sizes, config.to_out_var_pass]
-
-
-def edge_to_executorch_passes(
-    config: ExecutorchBackendConfig,
-    name: str | None = None,
-    edge_compile_config: EdgeCompileConfig | None = None,
-) -> list[AnyPass]:
-    """Returns the passes over graph modules that lower an edge program before its memory is planned.
-
-    `to_executorch` also runs passes over programs between them.
-
-    Args:
-        config: the options. Its passes are first in the list.
-        name: the name of the method.
-        edge_compile_config: the options of the edge program.
-    """
-    device = for_method(config.propagate_device_config, name or "", PropagateDeviceConfig)
-    skips_dim_order = (edge_compile_config or EdgeCompileConfig())._skip_dim_order
-    return [
-        *config.passes,
-        *(() if skips_dim_order else (LegalizeDimOrderPass(),)),
-        SpecPropPass(),
-        PropagateDevicePass(
-            device.skip_h2d_for_method_inputs,
-            device.skip_d2h_for_method_outputs,
-            config.enable_non_cpu_memory_planning,
-        ),
-        EdgeToBackendOpsPass(),
-        RemoveAssertsPass(),
-        *pre_memory_planning_passes(config, name),
-    ]
 
 
 def generate_missing_debug_handles(ep: ExportedProgram) -> None:

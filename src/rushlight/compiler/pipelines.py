@@ -185,13 +185,7 @@ def edge_to_planned(
         RemoveCopiesPass(),
         FoldConstantsPass(),
     ]
-    views: list[AnyPass] = [
-        NormalizeViewBasesPass(),
-        RemoveDeadCodePass(),
-        UseMemoryViewsPass(copies_arguments=caller_owns_memory(planner)),
-    ]
     reinplaces = config.run_reinplace_pass or bool(config.reinplace_extra_ops)
-    device = for_method(config.propagate_device_config, method, PropagateDeviceConfig)
     file_of = default_file if config.external_constants is True else config.external_constants or None
     return _run(
         planned,
@@ -206,14 +200,10 @@ def edge_to_planned(
             *([LegalizeDimOrderPass()] if dim_order else []),
             SpecPropPass(),
             MarkConstantsPass(),
-            PropagateDevicePass(
-                device.skip_h2d_for_method_inputs,
-                device.skip_d2h_for_method_outputs,
-                config.enable_non_cpu_memory_planning,
-            ),
+            device_pass(config, method),
             UsePrimOpsPass(),
             RemoveAssertsPass(),
-            *(views if config.remove_view_copy else []),
+            *view_passes(config, method),
             shapes,
             config.to_out_var_pass,
             AllocationSpecPropPass(),
@@ -225,6 +215,24 @@ def edge_to_planned(
             PlanMemoryPass(planner),
         ],
     )
+
+
+def device_pass(config: ExecutorchBackendConfig, method: str) -> PropagateDevicePass:
+    """Returns the pass that inserts copies between devices, with the options of a method."""
+    device = for_method(config.propagate_device_config, method, PropagateDeviceConfig)
+    return PropagateDevicePass(
+        device.skip_h2d_for_method_inputs,
+        device.skip_d2h_for_method_outputs,
+        config.enable_non_cpu_memory_planning,
+    )
+
+
+def view_passes(config: ExecutorchBackendConfig, method: str) -> list[AnyPass]:
+    """Returns the passes that replace copies by views, or none if the options of the method exclude views."""
+    if not config.remove_view_copy:
+        return []
+    views = UseMemoryViewsPass(copies_arguments=caller_owns_memory(config.planner_of(method)))
+    return [NormalizeViewBasesPass(), RemoveDeadCodePass(), views]
 
 
 def planned_to_program(

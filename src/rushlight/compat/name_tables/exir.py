@@ -14,6 +14,7 @@ _CALL = "torch._higher_order_ops.executorch_call_delegate"
 _PROGRAM = ("rushlight.exir", "rushlight.compiler")
 
 _HELPERS = "rushlight.compat.exir_helpers"
+_LOWERING = "rushlight.compat.lowering_passes"
 
 _DECOMPOSITIONS = "rushlight.compat.decompositions"
 
@@ -58,18 +59,18 @@ MODULES: dict[str, Names] = {
             "Value": "typing:Any",
             **_CAPTURE,
             "ExirDynamoConfig": f"{_HELPERS}:ExirDynamoConfig",
-            "edge_to_executorch_passes": f"{GRAPH_PASSES}:edge_to_executorch_passes",
+            "edge_to_executorch_passes": f"{_LOWERING}:edge_to_executorch_passes",
             **_FORMER,
             "load": f"{_SAVED}:load",
             "save": f"{_SAVED}:save",
         },
     ),
     "executorch.exir.program": Names(
-        (*_PROGRAM, _HELPERS, GRAPH_PASSES, "rushlight.compat.fake_program"), _FORMER
+        (*_PROGRAM, _HELPERS, GRAPH_PASSES, _LOWERING, "rushlight.compat.fake_program"), _FORMER
     ),
     "executorch.exir.program._fake_program": Names(("rushlight.compat.fake_program",)),
     "executorch.exir.program._program": Names(
-        (*_PROGRAM, _HELPERS, GRAPH_PASSES),
+        (*_PROGRAM, _HELPERS, GRAPH_PASSES, _LOWERING),
         {
             **_FORMER,
             "_transform": f"{GRAPH_PASSES}:transform_exported_program",
