@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import operator
-import platform
 from typing import Any
 
 import pytest
 import torch
-from tests.backends.cpu.support import Kind, damaged, plan_of, refusals
+from tests.backends.cpu.quantized_support import dequantize_scale, input_of, kinds, lower, quantum, run
+from tests.backends.cpu.support import damaged, plan_of, refusals
 from torch import nn
 from torchao.quantization import PerGroup, quantize_
 from torchao.quantization.quant_api import Int8DynamicActivationIntxWeightConfig
@@ -17,9 +16,7 @@ import rushlight
 from rushlight.backends.cpu.lower.quantized_lowering import QuantizedLowering
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.plan.tables import (
-    Copy,
     DepthwiseConv2d,
-    Dequantize,
     DynamicQuantize,
     Elementwise,
     Gemm,
@@ -27,10 +24,7 @@ from rushlight.backends.cpu.plan.tables import (
     Int8Binary,
     Int8DepthwiseConv2d,
     Int8Gemm,
-    Int8GroupedConv2d,
-    Int8Lookup,
     Pool2d,
-    Quantize,
     QuantizedGather,
     Reduce,
     WeightOnlyGemm,
@@ -38,10 +32,7 @@ from rushlight.backends.cpu.plan.tables import (
 from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 from rushlight.compiler.config import EdgeCompileConfig
-from rushlight.delegate.report import get_non_lowered_nodes
 from rushlight.exir import to_edge, to_edge_transform_and_lower
-from rushlight.ir.edge_ops import is_op
-from rushlight.ir.quantization import qd
 from rushlight.quantize.flow import quantize
 from rushlight.quantize.specs import (
     dynamic_int8,
@@ -71,6 +62,8 @@ class Net(nn.Module):
 
 
 torch.manual_seed(5)
+
+
 CASES: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
     "pointwise": (nn.Conv2d(20, 37, 1), (2, 20, 7, 9)),
     "pointwise_grouped": (nn.Conv2d(12, 9, 1, groups=3), (2, 12, 5, 6)),
@@ -106,41 +99,6 @@ CASES: dict[str, tuple[nn.Module, tuple[int, ...]]] = {
 }
 
 
-def kinds(program: bytes) -> set[Kind]:
-    return {type(step.operation) for step in plan_of(program).steps}
-
-
-def lower(program: Any, partitioner: CpuPartitioner | None = None) -> bytes:
-    """Returns the program file. The whole program must be in the plan."""
-    edge = to_edge_transform_and_lower(program, partitioner=[partitioner or CpuPartitioner()])
-    nodes = get_non_lowered_nodes(edge.exported_program().graph)
-    outside = {str(node.target) for node in nodes if node.target is not operator.getitem}
-    assert outside <= {"aten.sym_size.int"}
-    return bytes(edge.to_executorch().buffer)
-
-
-def dequantize_scale(program: Any) -> float:
-    """Returns the scale of the last quantized tensor of an exported program."""
-    scales: list[Any] = [n.args[1] for n in program.graph.nodes if is_op(n, qd.dequantize_per_tensor.default)]
-    return float(scales[-1])
-
-
-def run(program: bytes, *inputs: torch.Tensor) -> torch.Tensor:
-    method = Runtime.get().load_program(program).load_method("forward")
-    return torch.as_tensor(method.execute(list(inputs))[0])
-
-
-def input_of(shape: tuple[int, ...]) -> torch.Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(3))
-
-
-def quantum(program: bytes) -> float:
-    """Returns the scale of the output, which the last step dequantizes."""
-    step = plan_of(program).steps[-1].operation
-    assert isinstance(step, Dequantize)
-    return step.scale
-
-
 QUANTIZERS: dict[str, Any] = {
     "channel": lambda: CpuQuantizer().set_global(static_int8()),
     "tensor": lambda: XNNPACKQuantizer().set_global(get_symmetric_quantization_config()),
@@ -165,53 +123,6 @@ def test_static(case: str, scales: str) -> None:
     is_deep = case in ("net", "functions")
     assert float(steps.max()) < (3.01 if is_deep else 1.01)
     assert is_deep or float((steps > 0.5).float().mean()) < 0.05
-
-
-class Padded(nn.Module):
-    """Padding between quantized layers, before a convolution and in a sum, and padding of other values."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = nn.Conv2d(4, 6, 3, padding=1), nn.Conv2d(6, 10, 3, stride=2)
-
-    def forward(self, x: torch.Tensor) -> Any:
-        y = self.first(x)
-        z = self.second(F.pad(y, (0, 1, 0, 1)))
-        shortcut = F.pad(F.max_pool2d(y, 2), (0, 0, 0, 0, 0, 4))
-        return z + shortcut, F.pad(y, (1, -1, 2, 0), value=0.3), F.pad(y, (1, 1), value=float("-inf"))
-
-
-def test_padding_of_int8_tensors() -> None:
-    torch.manual_seed(0)
-    model, x = Padded().eval(), input_of((2, 4, 8, 10))
-    exported = quantize(model, (x,), CpuQuantizer().set_global(static_int8()), [(x,)])
-    program = lower(exported)
-    method = Runtime.get().load_program(program).load_method("forward")
-    with torch.no_grad():
-        for got, want in zip(method.execute([x]), exported.module()(x), strict=True):
-            torch.testing.assert_close(torch.as_tensor(got), want, rtol=0, atol=0.05)
-    dequantized = [step for step in plan_of(program).steps if isinstance(step.operation, Dequantize)]
-    assert len(dequantized) <= 3  # one for each result
-
-
-def test_transposed_convolutions_with_a_float32_result_and_with_groups() -> None:
-    """The first result is not quantized. The second convolution runs as a kernel, because it has groups."""
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.ConvTranspose2d(6, 8, 4, 2, 1), nn.ConvTranspose2d(8, 4, 2, 2, groups=2)).eval()
-    x = torch.randn(1, 6, 5, 4)
-    exported = quantize(model, (x,), CpuQuantizer().set_global(static_int8()), [(x,)])
-    edge = to_edge_transform_and_lower(exported, partitioner=[CpuPartitioner()])
-    with torch.no_grad():
-        torch.testing.assert_close(
-            run(bytes(edge.to_executorch().buffer), x), exported.module()(x), rtol=0, atol=0.03
-        )
-    # Without the last quantize and dequantize nodes, the result of the first convolution is float32.
-    first = nn.Sequential(model[0], nn.Softmax(1)).eval()
-    exported = quantize(first, (x,), CpuQuantizer().set_global(static_int8()), [(x,)])
-    program = lower(exported)
-    assert Int8Gemm in kinds(program)
-    with torch.no_grad():
-        torch.testing.assert_close(run(program, x), exported.module()(x), rtol=0, atol=0.01)
 
 
 LINEAR = nn.Sequential(nn.Linear(48, 80), nn.GELU(), nn.Linear(80, 33))
@@ -295,17 +206,6 @@ def test_sums_are_those_of_a_step_of_their_own(monkeypatch: pytest.MonkeyPatch) 
     # If the product is the second operand, ties may round differently, because sums have another order.
     steps = (run(fused, x) - run(apart, x)).abs() / quantum(fused)
     assert float(steps.max()) < 1.01 and float((steps > 0.5).float().mean()) < 1e-3
-
-
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="other sets multiply int8 directly")
-def test_large_maps_take_winograd_transforms() -> None:
-    x = input_of((1, 64, 43, 46))
-    exported = quantize(
-        nn.Conv2d(64, 64, 3, padding=1), (x,), CpuQuantizer().set_global(static_int8()), [(x,)]
-    )
-    method = Runtime.get().load_program(lower(exported)).load_timed_method("forward")
-    method.execute([x])
-    assert any(name.startswith("int8 Winograd") for name, *_ in method.timings())
 
 
 class Small(nn.Module):
@@ -489,38 +389,6 @@ def test_a_damaged_plan_gives_an_error_or_a_result(case: str) -> None:
     assert refusals(damaged(program, 700, 0), (x,)) > 35
 
 
-class Scaled(nn.Module):
-    """A batch norm between a concatenation and a function, which cannot be folded into weights."""
-
-    def __init__(self, channels: int, *, relu: bool) -> None:
-        super().__init__()
-        self.first, self.second = nn.Conv2d(4, channels, 3, padding=1), nn.Conv2d(4, 5, 1)
-        self.norm = nn.BatchNorm2d(channels + 5)
-        self.relu = relu
-        for tensor in (self.norm.weight, self.norm.bias, self.norm.get_buffer("running_mean")):
-            nn.init.normal_(tensor)
-        nn.init.uniform_(self.norm.get_buffer("running_var"), 0.5, 2)
-        self.last = nn.Conv2d(channels + 5, 7, 1)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = self.norm(torch.cat([self.first(x), self.second(x)], 1))
-        return self.last(y.relu() if self.relu else y)  # type: ignore[no-any-return]
-
-
-@pytest.mark.parametrize("channels", [3, 60])
-@pytest.mark.parametrize("relu", [False, True])
-def test_batch_norms_of_int8_images_are_one_step(channels: int, relu: bool) -> None:
-    torch.manual_seed(0)
-    model = Scaled(channels, relu=relu).eval()
-    x = torch.randn(2, 4, 9, 8)
-    program = quantize(model, (x,), CpuQuantizer().set_global(static_int8()), [(x,)])
-    lowered = lower(program)
-    assert kinds(lowered) <= {Quantize, Int8Gemm, Int8DepthwiseConv2d, Int8Lookup, Copy, Dequantize}
-    expected = program.module()(x)
-    step = dequantize_scale(program)
-    assert (run(lowered, x) - expected).abs().max() <= 2 * step
-
-
 # The sizes of two operands of a multiplication.
 SHORT_ROWS = [
     ((2, 16, 12, 11), (2, 16, 1, 1)),
@@ -543,59 +411,6 @@ def test_products_with_short_rows(sizes: tuple[int, ...], others: tuple[int, ...
     assert Int8Binary in kinds(lowered)
     expected = program.module()(x, y)
     assert (run(lowered, x, y) - expected).abs().max() <= 1.01 * dequantize_scale(program)
-
-
-# Channels, outputs, groups, and the groups of the step for 16 lanes.
-MERGED = [
-    (96, 96, 16, 4),  # 6 channels
-    (36, 36, 3, 3),  # 12 channels of a prime number of groups
-    (128, 256, 16, 8),  # more outputs than inputs
-    (64, 16, 4, 1),  # few outputs of many channels
-    (64, 32, 2, 2),  # 16 outputs of 32 channels
-]
-
-
-@pytest.mark.parametrize(("channels", "outputs", "groups", "merged"), MERGED)
-@pytest.mark.parametrize("config", [static_int8(), static_int8(per_channel=False)])
-def test_small_groups_are_merged(channels: int, outputs: int, groups: int, merged: int, config: Any) -> None:
-    torch.manual_seed(0)
-    model = nn.Sequential(
-        nn.Conv2d(channels, outputs, 3, 2, 1, groups=groups), nn.ReLU(), nn.Conv2d(outputs, 8, 1)
-    )
-    x = torch.randn(1, channels, 15, 14)
-    program = quantize(model.eval(), (x,), CpuQuantizer().set_global(config), [(x,)])
-    wide = lower(program, CpuPartitioner("avx512"))
-    steps = [s.operation for s in plan_of(wide).steps if isinstance(s.operation, Int8Gemm)]
-    assert [step.groups for step in steps] == [merged, 1]
-    plain = lower(program, CpuPartitioner(compact=True))
-    steps = [s.operation for s in plan_of(plain).steps if isinstance(s.operation, Int8Gemm)]
-    assert [step.groups for step in steps] == [groups, 1]
-    assert torch.equal(run(lower(program), x), run(plain, x))
-    assert torch.equal(run(wide, x), run(plain, x))
-
-
-# Channels, groups, and the arguments of a convolution.
-GROUPED = [
-    (128, 32, {"kernel_size": 3, "stride": 2, "padding": 1}),  # groups of 4 channels
-    (104, 13, {"kernel_size": 3, "padding": 1}),  # groups of 8 channels; the last vector has one group
-    (48, 3, {"kernel_size": 3, "padding": 2, "dilation": 2}),  # groups of 16 channels
-    (24, 6, {"kernel_size": (1, 5), "stride": (1, 3), "padding": (0, 2)}),
-]
-
-
-@pytest.mark.parametrize(("channels", "groups", "window"), GROUPED)
-@pytest.mark.parametrize("target", ["avx512", "avx2", "neon"])
-def test_groups_of_a_vector(channels: int, groups: int, window: dict[str, Any], target: str) -> None:
-    torch.manual_seed(0)
-    model = nn.Sequential(
-        nn.Conv2d(channels, channels, groups=groups, **window), nn.ReLU(), nn.Conv2d(channels, 8, 1)
-    )
-    x = torch.randn(2, channels, 15, 14)
-    program = quantize(model.eval(), (x,), CpuQuantizer().set_global(static_int8()), [(x,)])
-    grouped = lower(program, CpuPartitioner(target))
-    lanes = {"avx512": 16, "avx2": 8, "neon": 4}[target]
-    assert (Int8GroupedConv2d in kinds(grouped)) == (channels // groups <= lanes)
-    assert torch.equal(run(grouped, x), run(lower(program, CpuPartitioner(compact=True)), x))
 
 
 class Tokens(nn.Module):
@@ -624,17 +439,6 @@ def test_sums_of_tokens_have_rows() -> None:
     assert [type(step.operation) for step in plan_of(lowered).steps].count(Int8Binary) == 1
     expected = program.module()(*inputs)
     assert (run(lowered, *inputs) - expected).abs().max() <= 2 * dequantize_scale(program)
-
-
-@pytest.mark.damage
-def test_a_damaged_plan_with_groups_gives_an_error_or_a_result() -> None:
-    x = torch.randn(1, 32, 6, 7)
-    model = nn.Sequential(nn.Conv2d(32, 32, 3, padding=1, groups=4), nn.ReLU(), nn.Conv2d(32, 8, 1)).eval()
-    program = lower(
-        quantize(model, (x,), CpuQuantizer().set_global(static_int8()), [(x,)]), CpuPartitioner("avx512")
-    )
-    assert Int8GroupedConv2d in kinds(program)
-    assert refusals(damaged(program, 500, 0), (x,)) > 25
 
 
 class SharedQuantization(nn.Module):
