@@ -5,7 +5,9 @@
 #   generate_bindings_for_kernels(LIB_NAME ops FUNCTIONS_YAML functions.yaml CUSTOM_OPS_YAML custom_ops.yaml)
 #   gen_operators_lib(LIB_NAME ops KERNEL_LIBS portable_kernels my_kernels DEPS executorch)
 #
-# `ops` is then a library that registers the kernels of the selected operators at program start.
+# `ops` is then a library that registers the kernels of the selected operators at program start. With the option
+# MANUAL_REGISTRATION of gen_operators_lib, the application calls torch::executor::register_all_kernels() of
+# RegisterKernels.h instead.
 
 # Sets PYTHON_EXECUTABLE to the Python of the search path, unless it is set.
 function(resolve_python_executable)
@@ -126,9 +128,9 @@ endfunction()
 # optimized_kernels and quantized_kernels for kernels of the runtime.
 function(gen_operators_lib)
   cmake_parse_arguments(GEN "MANUAL_REGISTRATION" "LIB_NAME;DTYPE_SELECTIVE_BUILD" "KERNEL_LIBS;DEPS" ${ARGN})
-  if(NOT GEN_LIB_NAME OR GEN_UNPARSED_ARGUMENTS OR GEN_MANUAL_REGISTRATION)
-    message(FATAL_ERROR "gen_operators_lib(LIB_NAME <name> [KERNEL_LIBS <libraries>] [DEPS <libraries>]); "
-      "MANUAL_REGISTRATION is not available")
+  if(NOT GEN_LIB_NAME OR GEN_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "gen_operators_lib(LIB_NAME <name> [KERNEL_LIBS <libraries>] [DEPS <libraries>] "
+      "[MANUAL_REGISTRATION])")
   endif()
   set(tables)
   foreach(kind optimized quantized portable)
@@ -146,12 +148,17 @@ function(gen_operators_lib)
   if(tables)
     list(APPEND arguments --tables ${tables})
   endif()
+  if(GEN_MANUAL_REGISTRATION)
+    list(APPEND arguments --manual-registration)
+  endif()
   rushlight_kernels_yaml(${arguments})
   add_library(${GEN_LIB_NAME} STATIC ${folder}/register_kernels.cpp)
   target_include_directories(${GEN_LIB_NAME} PUBLIC ${folder})
   target_link_libraries(${GEN_LIB_NAME} PUBLIC executorch ${GEN_KERNEL_LIBS} ${GEN_DEPS})
   string(MAKE_C_IDENTIFIER ${GEN_LIB_NAME} symbol)
-  if(APPLE)
+  if(GEN_MANUAL_REGISTRATION)
+    return()
+  elseif(APPLE)
     target_link_options(${GEN_LIB_NAME} INTERFACE LINKER:-u,_rushlight_registered_${symbol})
   else()
     target_link_options(${GEN_LIB_NAME} INTERFACE LINKER:--undefined=rushlight_registered_${symbol})

@@ -223,6 +223,42 @@ def test_a_project_with_its_own_kernels(way: str, models: Path, tmp_path: Path) 
     run([str(build / "application"), str(models / "custom.pte")])
 
 
+# A project whose application registers the kernels itself.
+MANUAL_PROJECT = """\
+cmake_minimum_required(VERSION 3.24)
+project(application LANGUAGES CXX)
+set(CMAKE_CXX_STANDARD 17)
+find_package(executorch CONFIG REQUIRED)
+gen_selected_ops(LIB_NAME my_ops_lib ROOT_OPS aten::add.out)
+gen_operators_lib(LIB_NAME my_ops_lib KERNEL_LIBS portable_kernels DEPS executorch MANUAL_REGISTRATION)
+add_executable(application main.cpp)
+target_link_libraries(application PRIVATE executorch extension_module_static my_ops_lib)
+"""
+MANUAL_MAIN = """\
+#include <RegisterKernels.h>
+#include <executorch/extension/module/module.h>
+using executorch::runtime::Error;
+int main(int, char** arguments) {
+  executorch::extension::Module before(arguments[1]);
+  if (before.load_forward() != Error::OperatorMissing) return 1;
+  if (torch::executor::register_all_kernels() != Error::Ok) return 2;
+  executorch::extension::Module after(arguments[1]);
+  return after.load_forward() == Error::Ok ? 0 : 3;
+}
+"""
+
+
+def test_an_application_registers_the_kernels(models: Path, tmp_path: Path) -> None:
+    for name, text in (("CMakeLists.txt", MANUAL_PROJECT), ("main.cpp", MANUAL_MAIN)):
+        (tmp_path / name).write_text(text)
+    package = cmake_dir().parent / "executorch"
+    build = tmp_path / "build"
+    options = [f"-Dexecutorch_DIR={package}", f"-DPYTHON_EXECUTABLE={sys.executable}"]
+    run(["cmake", "-S", str(tmp_path), "-B", str(build), *options])
+    run(["cmake", "--build", str(build)])
+    run([str(build / "application"), str(models / "add.pte")])
+
+
 def _configure(folder: Path, package: Path, *calls: str) -> subprocess.CompletedProcess[str]:
     """Configures a project with a folder for each call of find_package."""
     lines = ["cmake_minimum_required(VERSION 3.24)", "project(application LANGUAGES C CXX)"]

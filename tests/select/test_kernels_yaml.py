@@ -112,6 +112,15 @@ def test_own_kernels_and_those_of_the_runtime(functions: Path) -> None:
         registration(index, ["aten::add.out"], [], "my-ops")
 
 
+def test_an_application_that_registers_kernels_itself(functions: Path, tmp_path: Path) -> None:
+    arguments = ["bind", "--functions-yaml", str(functions), "--library", "my-ops", "--tables", "portable"]
+    assert main([*arguments, "--out", str(tmp_path), "--manual-registration"]) == 0
+    assert "Error register_all_kernels();" in (tmp_path / "RegisterKernels.h").read_text()
+    source = (tmp_path / "register_kernels.cpp").read_text()
+    assert "torch::executor::register_all_kernels() { return register_all(); }" in source
+    assert "rushlight_registered" not in source
+
+
 def test_functions_of_pytorch(tmp_path: Path) -> None:
     path = tmp_path / "custom.yaml"
     path.write_text(

@@ -369,14 +369,33 @@ def declarations(index: KernelIndex, names: Iterable[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def registration(index: KernelIndex, names: Sequence[str], tables: Sequence[str], library: str) -> str:
-    """Returns the text of the source file that registers a library's kernels before `main` runs.
+# `RegisterKernels.h` of a library whose application registers the kernels.
+MANUAL_HEADER = """\
+#pragma once
+
+#include <executorch/runtime/core/error.h>
+
+namespace torch::executor {
+
+// Registers the kernels of this library. The application calls this function once, before it loads a method.
+::executorch::runtime::Error register_all_kernels();
+
+}  // namespace torch::executor
+"""
+
+
+def registration(
+    index: KernelIndex, names: Sequence[str], tables: Sequence[str], library: str, manual: bool = False
+) -> str:
+    """Returns the text of the source file that registers a library's kernels.
 
     Args:
         index: the kernels of the YAML files.
         names: the operators of the library.
         tables: the runtime's kernel libraries to search, in order: `optimized`, `quantized`, `portable`.
         library: the name of the library.
+        manual: whether the application calls `register_all_kernels()`. Otherwise, the kernels are registered
+            before `main` runs.
 
     Raises:
         ValueError: an operator needs a kernel of the runtime, and `tables` is empty.
@@ -392,7 +411,8 @@ def registration(index: KernelIndex, names: Sequence[str], tables: Sequence[str]
             f"{builtin[0]} needs a kernel of the runtime: add portable_kernels or optimized_kernels "
             f"to KERNEL_LIBS"
         )
-    lines = ["// Generated from YAML files of kernels.", '#include "NativeFunctions.h"', ""]
+    lines = ["// Generated from YAML files of kernels.", '#include "NativeFunctions.h"']
+    lines += ['#include "RegisterKernels.h"', ""] if manual else [""]
     lines += [f"#include <rushlight/kernels/{table}.h>" for table in tables if builtin]
     lines += ["#include <executorch/extension/kernel_util/make_boxed_from_unboxed_functor.h>"]
     lines += ["#include <executorch/runtime/kernel/operator_registry.h>", "", "namespace {", ""]
@@ -408,8 +428,7 @@ def registration(index: KernelIndex, names: Sequence[str], tables: Sequence[str]
         lines += [f'    "{name}",' for name in builtin]
         listed = ", ".join(f"::rushlight::{table}_kernels()" for table in tables)
         lines += ["};", "::rushlight::Kernel rows[sizeof(names) / sizeof(names[0])];", ""]
-    symbol = f"rushlight_registered_{re.sub(r'[^A-Za-z0-9_]', '_', library)}"
-    lines += ["bool register_all() {", "  using ::executorch::runtime::Error;"]
+    lines += ["::executorch::runtime::Error register_all() {", "  using ::executorch::runtime::Error;"]
     if builtin:
         lines += [
             f"  const ::rushlight::KernelTable tables[] = {{{listed}}};",
@@ -420,13 +439,20 @@ def registration(index: KernelIndex, names: Sequence[str], tables: Sequence[str]
             "    rows[count++] = *row;",
             "  }",
             "  using ::executorch::runtime::internal::register_table;",
-            "  if (register_table({rows, count}, 0) != Error::Ok) return false;",
+            "  const Error error = register_table({rows, count}, 0);",
+            "  if (error != Error::Ok) return error;",
         ]
-    if own:
-        lines += ["  if (::executorch::runtime::register_kernels(kernels) != Error::Ok) return false;"]
-    lines += ["  return true;", "}", "", "}  // namespace", ""]
-    lines += ["// Linker options name this symbol, so that the linker keeps the object file."]
-    lines += [f'extern "C" const bool {symbol};', f'extern "C" const bool {symbol} = register_all();']
+    last = "::executorch::runtime::register_kernels(kernels)" if own else "Error::Ok"
+    lines += [f"  return {last};", "}", "", "}  // namespace", ""]
+    if manual:
+        lines += [
+            "::executorch::runtime::Error torch::executor::register_all_kernels() { return register_all(); }",
+        ]
+    else:
+        symbol = f"rushlight_registered_{re.sub(r'[^A-Za-z0-9_]', '_', library)}"
+        lines += ["// Linker options name this symbol, so that the linker keeps the object file."]
+        lines += [f'extern "C" const bool {symbol};']
+        lines += [f'extern "C" const bool {symbol} = register_all() == ::executorch::runtime::Error::Ok;']
     return "\n".join(lines) + "\n"
 
 
@@ -541,6 +567,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         made.add_argument("--selected", type=Path, help="selected_operators.yaml")
         made.add_argument("--tables", nargs="*", default=[], choices=("optimized", "quantized", "portable"))
         made.add_argument("--library", required=True)
+        made.add_argument("--manual-registration", action="store_true")
         made.add_argument("--out", type=Path, required=True, help="a folder")
     options = parser.parse_args(arguments)
     try:
@@ -578,8 +605,12 @@ def _bind(options: argparse.Namespace) -> None:
             print(f"left out, without a kernel for all dtypes: {', '.join(omitted)}", file=sys.stderr)
         write_if_changed(options.out / "register_torch.cpp", torch_library(index, names))
     else:
+        manual = options.manual_registration
+        if manual:
+            write_if_changed(options.out / "RegisterKernels.h", MANUAL_HEADER)
         write_if_changed(
-            options.out / "register_kernels.cpp", registration(index, names, options.tables, options.library)
+            options.out / "register_kernels.cpp",
+            registration(index, names, options.tables, options.library, manual),
         )
 
 
