@@ -17,8 +17,12 @@ import torch
 
 import rushlight
 from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.cli.main import main
+from rushlight.delegate.partitioner import Partitioner
+from rushlight.exir import to_edge_transform_and_lower
 from rushlight.format.pte import read_pte
+from rushlight.passes.move_constants_to_files import delegate_external_constants_pass_unlifted
 from rushlight.runtime import _native
 
 Capture = pytest.CaptureFixture[str]
@@ -193,6 +197,22 @@ def test_info_of_plans(tmp_path: Path, capsys: Capture) -> None:
     facts = json.loads(capsys.readouterr().out)
     assert facts["methods"][0]["plans"][0]["steps"] == {"GEMM": 3, "softmax": 1}
     assert len(facts["named_data"]) > 3
+
+
+@pytest.mark.parametrize("partitioner", [CpuPartitioner, XnnpackPartitioner])
+def test_info_of_delegates_with_weights_in_a_data_file(
+    partitioner: type[Partitioner], tmp_path: Path, capsys: Capture
+) -> None:
+    inputs = (torch.ones(2, 8),)
+    captured = torch.export.export(torch.nn.Linear(8, 8).eval(), inputs).module()
+    delegate_external_constants_pass_unlifted(captured, lambda node: "weights")
+    edge = to_edge_transform_and_lower(torch.export.export(captured, inputs), partitioner=[partitioner()])
+    path = tmp_path / "model.pte"
+    edge.to_executorch().save(path)
+    assert main(["info", str(path), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert len(facts["methods"][0]["external_data"]) == 2
+    assert facts["named_data"] == {}
 
 
 def test_bench(program: Path, capsys: Capture) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rushlight.backends.cpu.plan.names import step_name
 from rushlight.backends.cpu.plan.payload import read_plan
+from rushlight.backends.xnnpack.payload import read_payload
 from rushlight.cli.arguments import Commands, check_no_bundled_program, count_text, size_text
 from rushlight.format.program import DelegateCall, ExecutionPlan, KernelCall, Tensor, TensorDataLocation
 from rushlight.format.pte import PTEFile, read_pte_file
@@ -82,7 +83,7 @@ def collect(path: Path) -> JsonObject:
 
     Raises:
         FileMissingError, InvalidProgramError: the program cannot be loaded.
-        MalformedError: the payload of a CpuBackend delegate is damaged.
+        MalformedError: the payload of a CpuBackend or XnnpackBackend delegate is damaged.
     """
     check_no_bundled_program(path)
     program = Runtime.get().load_program(path)
@@ -102,6 +103,7 @@ def _method(file: PTEFile, plan: ExecutionPlan, meta: MethodMeta) -> JsonObject:
     operators: Counter[str] = Counter()
     delegates: Counter[str] = Counter()
     plans: list[JsonObject] = []
+    external = _external_names(plan)
     for instruction in (i for chain in plan.chains for i in chain.instructions):
         call = instruction.instr_args
         if isinstance(call, KernelCall):
@@ -110,8 +112,10 @@ def _method(file: PTEFile, plan: ExecutionPlan, meta: MethodMeta) -> JsonObject:
         elif isinstance(call, DelegateCall):
             delegate = plan.delegates[call.delegate_index]
             delegates[delegate.id] += 1
+            payload = bytes(file.delegate_data[delegate.processed.index])
+            external += [key for key in _data_keys(delegate.id, payload) if key not in file.named_data]
             if delegate.id == "CpuBackend":
-                plans.append(_plan(bytes(file.delegate_data[delegate.processed.index])))
+                plans.append(_plan(payload))
     runtime = Runtime.get()
     known = runtime.operator_registry.operator_names | set(runtime.backend_registry.registered_backend_names)
     return {
@@ -131,7 +135,7 @@ def _method(file: PTEFile, plan: ExecutionPlan, meta: MethodMeta) -> JsonObject:
         "plans": plans,
         "available": sorted((operators.keys() | delegates.keys()) & known),
         "buffers": [meta.attribute_tensor_meta(i).name() for i in range(meta.num_attributes())],
-        "external_data": _external_names(plan),
+        "external_data": list(dict.fromkeys(external)),
     }
 
 
@@ -142,7 +146,18 @@ def _plan(payload: bytes) -> JsonObject:
     return {"target": plan.target, "steps": dict(kinds.most_common()), "arena_bytes": plan.arena_bytes}
 
 
+def _data_keys(backend: str, payload: bytes) -> list[str]:
+    """Returns the keys of the named data that a delegate reads; none for other backends than Rushlight's."""
+    if backend == "CpuBackend":
+        return [storage.name for storage in read_plan(payload).storages if storage.name]
+    if backend == "XnnpackBackend":
+        graph, _ = read_payload(payload)
+        return [constant.named_key for constant in graph.constant_data if constant.named_key]
+    return []
+
+
 def _external_names(plan: ExecutionPlan) -> list[str]:
+    """Returns the names of a method's own tensors that are in data files."""
     names = []
     for value in plan.values:
         tensor = value.val
