@@ -138,7 +138,7 @@ class EdgeOpOverloadPacket:
         return self.__name__
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}(op='{self.__name__}')>"
+        return f"<{type(self).__name__}(op='{self.__name__}', parent_op='{self._packet}')>"
 
 
 class BackendOpOverloadPacket(EdgeOpOverloadPacket):
