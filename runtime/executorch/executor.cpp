@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -5,6 +6,7 @@
 
 #include "core/message.h"
 #include "executorch/extension/threadpool/threadpool.h"
+#include "executorch/input_error.h"
 #include "executorch/register_backend.h"
 #include "executorch/registry.h"
 #include "executorch/runtime/executor/method.h"
@@ -25,6 +27,8 @@ Result<Program> Program::load(DataLoader* loader, Verification) {
   auto native = ::rushlight::LoadedProgram::from_loader(loader->native());
   if (!native.ok()) {
     const Error error = internal::log_error(native.error());
+    const auto size = loader->size();
+    if (error == Error::InvalidProgram && size.ok() && *size < kMinHeadBytes) return Error::InvalidArgument;
     return error == Error::NotSupported ? Error::InvalidProgram : error;  // another version of the format
   }
   return Program(std::move(*native));
@@ -142,6 +146,19 @@ Result<Method> Program::load_method(const char* method_name, MemoryManager* memo
 
 // ---- Method ----
 
+Error internal::log_input_error(Error error, const ::rushlight::MethodMeta& meta, size_t first,
+                                Span<const ::rushlight::EValue> values) {
+  for (size_t i = 0; error == Error::InvalidArgument && i < values.size(); ++i) {
+    const auto info = meta.input_tensor_meta(first + i);
+    if (!info.ok() || !values[i].is_tensor()) continue;
+    const ::rushlight::Tensor given = values[i].to_tensor();
+    const auto sizes = given.sizes();
+    const bool fits = sizes.size() == info->sizes.size() && std::equal(sizes.begin(), sizes.end(), info->sizes.begin());
+    if (!fits && given.scalar_type() == info->dtype) error = Error::NotSupported;
+  }
+  return log_argument_error(error);
+}
+
 Method::Method(std::unique_ptr<Services> services, EventTracer* event_tracer)
     : services_(std::move(services)), event_tracer_(event_tracer) {}
 Method::Method(Method&& other) noexcept = default;
@@ -151,7 +168,8 @@ Method::~Method() = default;
 ::rushlight::Method& Method::inner() const { return services_->method->method(); }
 
 Error Method::set_input(const EValue& input_evalue, size_t input_idx) {
-  return internal::log_argument_error(services_->method->set_input(input_idx, input_evalue));
+  const Error error = services_->method->set_input(input_idx, input_evalue);
+  return internal::log_input_error(error, inner().meta(), input_idx, {&input_evalue, 1});
 }
 
 Error Method::set_inputs(const aten::ArrayRef<EValue>& input_evalues) {
@@ -160,7 +178,8 @@ Error Method::set_inputs(const aten::ArrayRef<EValue>& input_evalues) {
                            ::rushlight::plural(inputs_size()), input_evalues.size(),
                            input_evalues.size() == 1 ? "is" : "are");
   const auto* const values = static_cast<const ::rushlight::EValue*>(input_evalues.data());
-  return internal::log_argument_error(services_->method->set_inputs({values, input_evalues.size()}));
+  const Error error = services_->method->set_inputs({values, input_evalues.size()});
+  return internal::log_input_error(error, inner().meta(), 0, {values, input_evalues.size()});
 }
 
 Error Method::set_output_data_ptr(void* buffer, size_t size, size_t output_idx) {

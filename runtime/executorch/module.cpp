@@ -10,6 +10,7 @@
 #include "executorch/extension/data_loader/mmap_data_loader.h"
 #include "executorch/extension/flat_tensor/flat_tensor_data_map.h"
 #include "executorch/extension/named_data_map/merged_data_map.h"
+#include "executorch/input_error.h"
 #include "executorch/runtime/platform/runtime.h"
 #include "rushlight/module/module.h"
 
@@ -238,7 +239,9 @@ Result<Method*> Module::method(const std::string& method_name) {
 Result<std::vector<EValue>> Module::execute(const std::string& method_name, const std::vector<EValue>& input_values) {
   RL_ASSIGN(Method * loaded, method(method_name));
   const ::rushlight::EValue* const values = input_values.data();
-  RL_TRY(runtime::internal::log_argument_error(loaded->native().set_inputs({values, input_values.size()})));
+  ::rushlight::LoadedMethod& native = loaded->native();
+  const Error error = native.set_inputs({values, input_values.size()});
+  RL_TRY(runtime::internal::log_input_error(error, native.method().meta(), 0, {values, input_values.size()}));
   RL_TRY(loaded->execute());
   return get_outputs(method_name);
 }

@@ -225,6 +225,11 @@ TEST(ExecuTorchModule, RunsWithALoaderOfTheApplication) {
   EXPECT_EQ(module.forward({x, EValue(1.0)}).error(), Error::InvalidArgument);
   EXPECT_EQ(module.forward(x).ok(), true) << "the second input stays";
   EXPECT_EQ(module.set_inputs({x}), Error::InvalidArgument) << "set_inputs() takes all inputs";
+  const auto large = extension::make_tensor_ptr({1.0f, 2.0f, 3.0f});
+  EXPECT_EQ(module.forward({x, large}).error(), Error::NotSupported);
+  EXPECT_EQ(module.set_input(large, 1), Error::NotSupported);
+  EXPECT_EQ(module.set_inputs({large, x}), Error::NotSupported);
+  EXPECT_EQ(module.set_input(extension::make_tensor_ptr({1, 2}), 1), Error::InvalidArgument) << "another dtype";
   EXPECT_TRUE(module.unload_forward());
   EXPECT_EQ(module.forward(x).error(), Error::InvalidArgument) << "the second input was never set";
 }
@@ -333,6 +338,12 @@ TEST(ExecuTorchModule, TakesOutputsOfTheLastExecution) {
     ASSERT_EQ(method->execute(), Error::Ok);
     EXPECT_EQ(floats(method->get_output(0)), (std::vector<float>{53, 106}));
   }
+}
+
+TEST(ExecuTorchProgram, RefusesOtherBytes) {
+  int loads = 0;
+  EXPECT_EQ(Program::load(loader_of({1, 2, 3}, &loads).get()).error(), Error::InvalidArgument) << "too short";
+  EXPECT_EQ(Program::load(loader_of(std::vector<uint8_t>(100), &loads).get()).error(), Error::InvalidProgram);
 }
 
 TEST(ExecuTorchMethod, RunsStepByStep) {
