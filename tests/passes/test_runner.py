@@ -17,6 +17,7 @@ from rushlight.ir.edge_ops import ops
 from rushlight.ir.errors import PassError, VerificationError
 from rushlight.ir.facts import facts_of
 from rushlight.ir.fingerprint import fingerprint, first_difference
+from rushlight.passes import runner
 from rushlight.passes.base import AnyPass, GraphPass, ProgramPass, name_of
 from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
 from rushlight.passes.runner import CHECK, PRINT, run_passes
@@ -108,6 +109,20 @@ def test_a_pass_that_returns_nothing_is_named(relu: ExportedProgram) -> None:
 
     with pytest.raises(PassError, match="forgetful returned None"):
         run_passes(relu, [forgetful])
+
+
+def test_a_pass_for_executorch_may_return_nothing(
+    relu: ExportedProgram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def replace(module: GraphModule) -> None:
+        (node,) = module.graph.find_nodes(op="call_function", target=ops.edge.aten.relu.default)
+        node.target = ops.edge.aten.tanh.default
+
+    monkeypatch.setattr(runner, "stands_for_executorch", lambda: True)
+    result = run_passes(relu, [replace])
+    assert result.modified
+    targets = [node.target for node in result.exported_program.graph.nodes if node.op == "call_function"]
+    assert targets == [ops.edge.aten.tanh.default]
 
 
 def test_an_invalid_graph_is_refused_with_the_name_of_the_pass(relu: ExportedProgram) -> None:

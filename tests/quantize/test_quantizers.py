@@ -9,10 +9,15 @@ from typing import Any
 import pytest
 import torch
 from torch.nn import functional as F
+from torchao.quantization.pt2e.quantizer import QuantizationAnnotation
 
 import rushlight
 from rushlight.backends.cpu.quantizer import CpuQuantizer
-from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+from rushlight.backends.xnnpack.quantizer import (
+    XNNPACKQuantizer,
+    get_symmetric_quantization_config,
+    propagate_annotation,
+)
 from rushlight.quantize import (
     ComposableQuantizer,
     QuantizationError,
@@ -120,6 +125,19 @@ def test_per_channel_axes_are_those_of_output_channels() -> None:
         if node.target is qd.dequantize_per_channel.default:
             axes[next(iter(node.users)).target] = node.args[3]
     assert axes == {aten.conv2d.default: 0, aten.conv_transpose2d.input: 1, aten.linear.default: 0}
+
+
+def test_annotations_reach_operators_that_move_values() -> None:
+    module = torch.nn.Sequential(
+        torch.nn.Tanh(), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Tanh()
+    )
+    graph = torch.export.export(module, (torch.ones(1, 2, 4, 4),)).module()
+    first = next(node for node in graph.graph.nodes if node.target is aten.tanh.default)
+    spec = static_int8().output_activation
+    first.meta["quantization_annotation"] = QuantizationAnnotation(output_qspec=spec, _annotated=True)
+    propagate_annotation(graph)
+    marked = [node.target for node in graph.graph.nodes if "quantization_annotation" in node.meta]
+    assert marked == [aten.tanh.default, aten.adaptive_avg_pool2d.default, aten.flatten.using_ints]
 
 
 def test_shared_parameters_are_equal() -> None:

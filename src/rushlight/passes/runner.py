@@ -24,6 +24,7 @@ from rushlight.ir.fingerprint import fingerprint, first_difference
 from rushlight.ir.program import copy_program, copy_signature, make_program
 from rushlight.ir.progress import counted
 from rushlight.ir.text import format_graph
+from rushlight.ir.verifier import stands_for_executorch
 from rushlight.passes.base import AnyPass, ModulePass, Pass, ProgramPass, graph_modules, name_of
 from rushlight.passes.program_pass import ExportedProgramPassBase, ExportedProgramPassResult
 from rushlight.passes.rebuild import with_graph_module
@@ -154,7 +155,11 @@ class _Runner:
         module = program.graph_module
         result = item(module)
         if result is None:
-            raise PassError(f"{name} returned None; a pass must return PassResult(graph_module, modified)")
+            if not stands_for_executorch():
+                raise PassError(
+                    f"{name} returned None; a pass must return PassResult(graph_module, modified)"
+                )
+            return False  # ExecuTorch accepts a pass that changes its argument and returns nothing
         if result.modified or result.graph_module is not module:
             check_calls(result.graph_module, name)
             self.program = with_graph_module(program, result.graph_module)

@@ -115,11 +115,7 @@ class XNNPACKQuantizer(PatternQuantizer):
         """
         for kind in (Kind.WEIGHTED, Kind.SHARED, Kind.BINARY, Kind.CONCAT):
             self._annotate_kind(model, kind)
-        for node in model.graph.nodes:
-            source = node.args[0] if node.op == "call_function" and node.args else None
-            if node.target in _SHARING and not is_annotated(node) and output_spec(source) is not None:
-                shared = SharedQuantizationSpec(source)
-                write_annotation(node, {source: shared}, shared)
+        propagate_annotation(model)
         self._warn_of_idle(model)
         return model
 
@@ -228,6 +224,21 @@ class XNNPACKQuantizer(PatternQuantizer):
                 f"XNNPACKQuantizer cannot quantize activations to {str(spec.dtype).removeprefix('torch.')}, "
                 "only to int8, uint8 and int16"
             )
+
+
+def propagate_annotation(model: GraphModule) -> None:
+    """Annotates operators that only move values or average them, and follow an annotated operator.
+
+    Their results get the quantization parameters of their inputs.
+
+    Args:
+        model: the graph, whose annotations are changed.
+    """
+    for node in model.graph.nodes:
+        source = node.args[0] if node.op == "call_function" and node.args else None
+        if node.target in _SHARING and not is_annotated(node) and output_spec(source) is not None:
+            shared = SharedQuantizationSpec(source)
+            write_annotation(node, {source: shared}, shared)
 
 
 def _has_parameters(node: Node) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rushlight.compat.name_tables.table import GRAPH_PASSES, NATIVE, PASSES, SERIALIZE, Names
+from rushlight.compat.name_tables.table import GRAPH_PASSES, NATIVE, PASSES, QUERIES, SERIALIZE, Names
 
 _BACKEND = {
     "CompileSpec": "rushlight.delegate.backend:CompileSpec",
@@ -201,6 +201,17 @@ MODULES: dict[str, Names] = {
             "rushlight.compat.memory_checks",
             "rushlight.compat.shared_objects",
         ),
+        {
+            f"get_{kind}": f"{QUERIES}:get_{kind}"
+            for kind in (
+                "cond_nodes",
+                "while_nodes",
+                "map_nodes",
+                "scan_nodes",
+                "input_specs",
+                "return_specs",
+            )
+        },
     ),
     "executorch.exir.banked_memory_planning": Names(("rushlight.compat.banked_memory_planning",)),
     "executorch.exir.pass_base": Names(
@@ -222,6 +233,8 @@ MODULES: dict[str, Names] = {
         {
             "ALIGNMENT": "rushlight.ir.spec:DEFAULT_ALIGNMENT",
             "determine_tensor_dynanism": "rushlight.ir.spec:shape_dynamism",
+            "layout_enum": f"{QUERIES}:layout_enum",
+            "memory_format_enum": f"{QUERIES}:memory_format_enum",
         },
     ),
     "executorch.exir.delegate": Names(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rushlight.compat.name_tables.table import GRAPH_PASSES, PASSES, Names
+from rushlight.compat.name_tables.table import GRAPH_PASSES, PASSES, QUERIES, Names
 
 MODULES: dict[str, Names] = {
     "executorch.exir.passes": Names((GRAPH_PASSES,), names=PASSES),
@@ -28,7 +28,6 @@ MODULES: dict[str, Names] = {
             "remove_noop_pass",
             "remove_unused_parameters_pass",
             "replace_broken_ops_with_function_ops_pass",
-            "replace_aten_with_edge_pass",
             "replace_edge_with_backend_pass",
             "replace_sym_size_op_pass",
             "replace_view_copy_with_view_pass",
@@ -38,6 +37,9 @@ MODULES: dict[str, Names] = {
             "weights_to_outputs_pass",
         )
     },
+    "executorch.exir.passes.replace_aten_with_edge_pass": Names(
+        (GRAPH_PASSES,), PASSES | {"aten_to_edge": "rushlight.ir.edge_ops:to_edge_op"}
+    ),
     "executorch.exir.passes.dim_order_ops_registry": Names(
         ("rushlight.ir.dim_order_ops",), effects=("rushlight.ir.dim_order_ops",)
     ),
@@ -49,8 +51,12 @@ MODULES: dict[str, Names] = {
         ("rushlight.ir.device_copy_ops",), effects=("rushlight.ir.device_copy_ops",)
     ),
     "executorch.exir.passes.sym_shape_eval_pass": Names(("rushlight.passes.sym_shapes",)),
-    "executorch.exir.passes.spec_prop_pass": Names(("rushlight.passes.spec_prop",)),
-    "executorch.exir.passes.external_constants_pass": Names(("rushlight.passes.move_constants_to_files",)),
+    "executorch.exir.passes.spec_prop_pass": Names(
+        ("rushlight.passes.spec_prop",), {"make_spec": f"{QUERIES}:make_spec"}
+    ),
+    "executorch.exir.passes.external_constants_pass": Names(
+        ("rushlight.passes.move_constants_to_files",), {"is_param_node": f"{QUERIES}:is_param_node"}
+    ),
     "executorch.exir.passes.quantize_io_pass": Names(
         ("rushlight.passes.quantized_ends", "rushlight.compat.quantized_io")
     ),

@@ -69,4 +69,7 @@ GRAPH_PASSES = "rushlight.compat.graph_passes"
 SERIALIZE = "rushlight.compat.serialize_helpers"
 
 
+QUERIES = "rushlight.compat.graph_queries"
+
+
 NATIVE = "rushlight.compat.native"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rushlight.compat.name_tables.table import TRANSFORMS, Names
+from rushlight.compat.name_tables.table import QUERIES, TRANSFORMS, Names
 
 _PASSES_OF_XNNPACK = "rushlight.compat.xnnpack_passes"
 
@@ -101,6 +101,9 @@ MODULES: dict[str, Names] = {
         {
             "QuantizationConfig": "torchao.quantization.pt2e.quantizer:QuantizationConfig",
             "OperatorConfig": "torchao.quantization.pt2e.quantizer:OperatorConfig",
+            "change_quantization_config": f"{QUERIES}:change_quantization_config",
+            "is_relu_node": f"{QUERIES}:is_relu_node",
+            "propagate_annotation": "rushlight.backends.xnnpack.quantizer:propagate_annotation",
         },
     ),
     "executorch.backends.xnnpack.utils": Names(),
