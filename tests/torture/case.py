@@ -328,10 +328,11 @@ def reproduction(case: Case, compile_arguments: str, quantizer: str, header: str
     """Returns a script that prints the results of the compiled program and of eager PyTorch for each call.
 
     Args:
+        case: the case.
         compile_arguments: the source of the arguments of rushlight.compile after the program.
         quantizer: the source of a quantizer, or an empty text.
-        header: the docstring.
         header: the docstring of the script.
+        threads: the number of threads of the compiled program.
     """
     imports = ["import rushlight"]
     if "CpuQuantizer" in quantizer:

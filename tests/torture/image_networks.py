@@ -33,6 +33,7 @@ def _activation(scope: Scope, x: Value) -> Value:
 
 
 def residual(scope: Scope, x: Value) -> Value:
+    """Two convolutions and a skip connection, which has a convolution if the shapes differ."""
     out = _channels(x) if scope.chance(0.7) else scope.rng.choice((4, 8, 12))
     stride = 1 if out == _channels(x) else scope.rng.choice((1, 2))
     y = _activation(scope, _conv(scope, x, out, stride=stride))
@@ -43,6 +44,7 @@ def residual(scope: Scope, x: Value) -> Value:
 
 
 def inverted_bottleneck(scope: Scope, x: Value) -> Value:
+    """A 1 x 1 convolution to more channels, a depthwise convolution, and a 1 x 1 convolution back."""
     channels = _channels(x)
     wide = channels * scope.rng.choice((2, 3, 4))
     kernel = scope.rng.choice((3, 5))
@@ -107,8 +109,7 @@ def grouped(scope: Scope, x: Value) -> Value:
         y = _activation(scope, _conv(scope, x, channels, groups=2))
         y = scope.add("F.channel_shuffle({}, 2)", y)
         return scope.add("{} + {}", y, x)
-    left = scope.add("{}.chunk(2, 1)", x, count=2)
-    right = next(v for v in scope.values if v.name == f"v{int(left.name[1:]) + 1}")
+    left, right = scope.add_several("{}.chunk(2, 1)", x, count=2)
     right = _activation(scope, _conv(scope, right, channels // 2, groups=channels // 2))
     joined = scope.add("torch.cat([{}, {}], 1)", left, right)
     return scope.add(
@@ -165,6 +166,7 @@ def patches(scope: Scope, x: Value) -> Value:
 
 
 def convnext(scope: Scope, x: Value) -> Value:
+    """A depthwise convolution, a layer norm and an MLP over channels (https://arxiv.org/abs/2201.03545)."""
     channels = _channels(x)
     y = scope.layer(f"nn.Conv2d({channels}, {channels}, 5, padding=2, groups={channels})", x)
     y = scope.add("{}.permute(0, 2, 3, 1)", y)
@@ -233,6 +235,7 @@ def large_bottleneck(scope: Scope, x: Value) -> Value:
 
 
 def pooled(scope: Scope, x: Value) -> Value:
+    """Max or average pooling."""
     return scope.add(
         scope.rng.choice(
             ("F.max_pool2d({}, 3, 2, 1)", "F.avg_pool2d({}, 2, ceil_mode=True)", "F.max_pool2d({}, 2, 1)")
@@ -327,8 +330,7 @@ def gated_image(scope: Scope, x: Value) -> Value:
     if scope.chance(0.5):
         y = scope.add("F.glu({}, 1)", y)
     else:
-        a = scope.add("{}.chunk(2, 1)", y, count=2)
-        b = next(v for v in scope.values if v.name == f"v{int(a.name[1:]) + 1}")
+        a, b = scope.add_several("{}.chunk(2, 1)", y, count=2)
         y = scope.add(scope.rng.choice(("{} * {}", "{} * F.gelu({})", "{}.mul_({})")), a, b)
     scale = scope.parameter((1, channels, 1, 1))
     return scope.add("{} + {} * {}", x, y, scale)

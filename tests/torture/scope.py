@@ -189,9 +189,11 @@ class Scope:
         """Adds `result = template.format(*operands)` and returns the (first) result.
 
         Args:
+            template: the source of the statement, with `{}` for each operand.
+            operands: values, or sources such as the size of an axis.
+            count: the number of results. It is 0 for a statement that writes to the first operand in place;
+                the method then returns this operand.
             results: a pattern of the results such as `{}, ({}, {})`.
-            count: the number of results; 0 for a statement that writes in place, which then returns its
-            count: the number of results. It is 0 for a statement that writes in place; the method then
             functions: local functions in the template.
         """
         texts = tuple(o if isinstance(o, str) else o.name for o in operands)
@@ -218,7 +220,13 @@ class Scope:
             return operands[0]
         return new[0]
 
+    def add_several(self, template: str, *operands: Value | str, count: int) -> tuple[Value, ...]:
+        """Adds a statement with `count` results, and returns all of them; see `add`."""
+        self.add(template, *operands, count=count)
+        return tuple(self.values[-count:])
+
     def _run(self, statement: Statement, k: int) -> list[Any]:
+        """Returns the results of a statement for set `k` of sizes."""
         space: dict[str, Any] = {v.name: v.data[k] for v in self.values}
         space["self"] = self.modules[k]
         text = "\n".join(statement_lines(statement))
@@ -228,6 +236,12 @@ class Scope:
         return [scope[name] for name in result_names(statement)]
 
     def _check(self, made: list[list[Any]], count: int) -> None:
+        """Raises Refused if a new or overwritten tensor is not allowed.
+
+        Args:
+            made: the results of the statement for each set of sizes.
+            count: the number of results; 0 if the statement writes in place.
+        """
         given = [v.data for v in self.values] if not count else []
         for tensors in [*made, *(list(row) for row in given)]:
             for tensor in tensors:
@@ -260,6 +274,7 @@ class Scope:
             raise Refused("too large")
 
     def _snapshot(self) -> list[tuple[torch.UntypedStorage, torch.UntypedStorage]]:
+        """Returns the storages of all values and buffers, each with a copy."""
         tensors = [t for v in self.values for t in v.data]
         tensors += [t for module in self.modules for t in module.buffers()]
         storages = {t.untyped_storage().data_ptr(): t.untyped_storage() for t in tensors}

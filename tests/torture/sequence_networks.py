@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tests.torture.scope import Scope, Value
 
@@ -61,54 +61,69 @@ def _mask(scope: Scope, x: Value) -> Value | None:
 
 def attention(scope: Scope, x: Value) -> Value:
     """Self-attention: fused or from single operators, with masks, grouped queries and rotary positions."""
-    rng = scope.rng
     width = x.shape[-1]
-    heads = rng.choice([h for h in (1, 2, 4) if width % (2 * h) == 0] or [1])
-    groups = rng.choice([g for g in (1, 2, heads) if heads % g == 0])
-    size = width // heads
-    if groups == heads and scope.chance(0.3):
-        qkv = _linear(scope, x, 3 * width)
-        first = scope.add("{}.chunk(3, -1)", qkv, count=3)
-        number = int(first.name[1:])
-        parts = [next(v for v in scope.values if v.name == f"v{number + i}") for i in range(3)]
-    else:
-        bias = scope.chance(0.6)
-        parts = [_linear(scope, x, n * size, bias) for n in (heads, groups, groups)]
-    q, k, v = (_heads(scope, p, n) for p, n in zip(parts, (heads, groups, groups), strict=True))
-    if size % 2 == 0 and scope.chance(0.4):
-        q, k = rotary(scope, q), rotary(scope, k)
+    heads = scope.rng.choice([h for h in (1, 2, 4) if width % (2 * h) == 0] or [1])
+    groups = scope.rng.choice([g for g in (1, 2, heads) if heads % g == 0])
+    query, key, value = _projections(scope, x, heads, groups)
+    if query.shape[-1] % 2 == 0 and scope.chance(0.4):
+        query, key = rotary(scope, query), rotary(scope, key)
     if groups != heads:
-        repeat = heads // groups
-        text = rng.choice(
-            (
-                f"{{}}.repeat_interleave({repeat}, 1)",
-                f"{{}}[:, :, None].expand(-1, -1, {repeat}, -1, -1).flatten(1, 2)",
-            )
-        )
-        k, v = scope.add(text, k), scope.add(text, v)
+        key, value = _repeated_heads(scope, key, value, heads // groups)
     mask = _mask(scope, x)
-    if scope.chance(0.5):
-        if mask is None:
-            causal = rng.choice(("", ", is_causal=True"))
-            y = scope.add(f"F.scaled_dot_product_attention({{}}, {{}}, {{}}{causal})", q, k, v)
-        else:
-            y = scope.add("F.scaled_dot_product_attention({}, {}, {}, attn_mask={})", q, k, v, mask)
-    else:
-        if scope.chance(0.3):
-            q, k = (scope.add("F.normalize({}, dim=-1)", item) for item in (q, k))
-        scores = scope.add(f"{{}} @ {{}}.transpose(-2, -1) {rng.choice(('*', '/'))} {size**0.5}", q, k)
-        if scope.chance(0.3):
-            scores = scope.add("{} * {}", scores, scope.parameter((heads, 1, 1)))
-        if mask is not None and mask.is_float:
-            scores = scope.add("{} + {}", scores, mask)
-        elif mask is not None:
-            scores = scope.add('{}.masked_fill(~{}, float("-inf"))', scores, mask)
-        y = scope.add("{} @ {}", scope.add("torch.softmax({}, -1)", scores), v)
-    y = scope.add("{}.transpose(1, 2).flatten(2)", y)
+    attend = _fused_attention if scope.chance(0.5) else _written_attention
+    y = scope.add("{}.transpose(1, 2).flatten(2)", attend(scope, query, key, value, mask))
     return _linear(scope, y, width)
 
 
+def _projections(scope: Scope, x: Value, heads: int, groups: int) -> tuple[Value, Value, Value]:
+    """Returns the query [B, heads, T, size], key and value [B, groups, T, size] of x [B, T, heads * size]."""
+    width = x.shape[-1]
+    parts: Sequence[Value]
+    if groups == heads and scope.chance(0.3):
+        parts = scope.add_several("{}.chunk(3, -1)", _linear(scope, x, 3 * width), count=3)
+    else:
+        bias = scope.chance(0.6)
+        parts = [_linear(scope, x, count * width // heads, bias) for count in (heads, groups, groups)]
+    query, key, value = parts
+    return _heads(scope, query, heads), _heads(scope, key, groups), _heads(scope, value, groups)
+
+
+def _repeated_heads(scope: Scope, key: Value, value: Value, count: int) -> tuple[Value, Value]:
+    """Repeats each head of the key and of the value `count` times."""
+    text = scope.rng.choice(
+        (
+            f"{{}}.repeat_interleave({count}, 1)",
+            f"{{}}[:, :, None].expand(-1, -1, {count}, -1, -1).flatten(1, 2)",
+        )
+    )
+    return scope.add(text, key), scope.add(text, value)
+
+
+def _fused_attention(scope: Scope, query: Value, key: Value, value: Value, mask: Value | None) -> Value:
+    if mask is not None:
+        text = "F.scaled_dot_product_attention({}, {}, {}, attn_mask={})"
+        return scope.add(text, query, key, value, mask)
+    causal = scope.rng.choice(("", ", is_causal=True"))
+    return scope.add(f"F.scaled_dot_product_attention({{}}, {{}}, {{}}{causal})", query, key, value)
+
+
+def _written_attention(scope: Scope, query: Value, key: Value, value: Value, mask: Value | None) -> Value:
+    """Attention from single operators, sometimes with normalized queries and keys or scales of heads."""
+    root = query.shape[-1] ** 0.5
+    if scope.chance(0.3):
+        query, key = (scope.add("F.normalize({}, dim=-1)", item) for item in (query, key))
+    scores = scope.add(f"{{}} @ {{}}.transpose(-2, -1) {scope.rng.choice(('*', '/'))} {root}", query, key)
+    if scope.chance(0.3):
+        scores = scope.add("{} * {}", scores, scope.parameter((query.shape[1], 1, 1)))
+    if mask is not None and mask.is_float:
+        scores = scope.add("{} + {}", scores, mask)
+    elif mask is not None:
+        scores = scope.add('{}.masked_fill(~{}, float("-inf"))', scores, mask)
+    return scope.add("{} @ {}", scope.add("torch.softmax({}, -1)", scores), value)
+
+
 def mlp(scope: Scope, x: Value) -> Value:
+    """Two linear layers with an activation between them, or the gated form with three."""
     width = x.shape[-1]
     wide = width * scope.rng.choice((2, 4))
     if scope.chance(0.4):
@@ -196,17 +211,16 @@ def written_cell(scope: Scope, x: Value) -> Value:
     if x.dynamic(1) or x.shape[1] > 5:
         return mlp(scope, x)
     inner = _linear(scope, x, 4 * width)
-    h = c = scope.add("torch.zeros_like({}[:, 0])", x)
+    hidden = cell = scope.add("torch.zeros_like({}[:, 0])", x)
     layer = scope.module(f"nn.Linear({width}, {4 * width}, bias=False)")
     steps = []
     for t in range(x.shape[1]):
-        gates = scope.add(f"{{}}[:, {t}] + {layer}({{}})", inner, h)
-        i = scope.add("{}.chunk(4, -1)", gates, count=4)
-        number = int(i.name[1:])
-        f, g, o = (next(v for v in scope.values if v.name == f"v{number + n}") for n in (1, 2, 3))
-        c = scope.add("torch.sigmoid({}) * {} + torch.sigmoid({}) * torch.tanh({})", f, c, i, g)
-        h = scope.add("torch.sigmoid({}) * torch.tanh({})", o, c)
-        steps.append(h)
+        gates = scope.add(f"{{}}[:, {t}] + {layer}({{}})", inner, hidden)
+        input_gate, forget_gate, candidate, output_gate = scope.add_several("{}.chunk(4, -1)", gates, count=4)
+        text = "torch.sigmoid({}) * {} + torch.sigmoid({}) * torch.tanh({})"
+        cell = scope.add(text, forget_gate, cell, input_gate, candidate)
+        hidden = scope.add("torch.sigmoid({}) * torch.tanh({})", output_gate, cell)
+        steps.append(hidden)
     return scope.add(f"torch.stack([{', '.join(['{}'] * len(steps))}], 1)", *steps)
 
 
