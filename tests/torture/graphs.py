@@ -92,39 +92,59 @@ def grow(scope: Scope, groups: dict[str, float], count: int) -> None:
 
 
 def graph_inputs(scope: Scope, low_rank: int = 0, high_rank: int = 4) -> None:
-    """Adds one to three inputs with related shapes.
+    """Adds one to three inputs with related shapes, and sometimes a number.
 
     Some are empty, have other dtypes or are not contiguous.
+
+    Args:
+        scope: the scope, which has no inputs yet.
+        low_rank: the lowest rank of the first input.
+        high_rank: the highest rank of an input without dynamic dims.
     """
     rng = scope.rng
     scope.sizes = tuple(rng.choice(SIZES) for _ in range(3))
-    empty = rng.random() < 0.03
-    shape: list[Size] = [rng.choice(scope.sizes) for _ in range(rng.choice((0, 1, 2, 2, 2, 3, 3, 4)))]
-    shape = shape[:high_rank] + [rng.choice(scope.sizes[:2]) for _ in range(low_rank - len(shape))]
-    if empty and shape:
-        shape[rng.randrange(len(shape))] = 0
-    for d in scope.dims:
-        place = rng.randrange(len(shape)) if len(shape) > 1 and rng.random() < 0.3 else 0
-        size = d.name if rng.random() < 0.85 else rng.choice((f"2*{d.name}", f"{d.name}+1"))
-        if isinstance((shape or [0])[place if shape else 0], str):
-            place = len(shape)
-        shape[place : place + 1] = [size]
+    shape = _first_shape(scope, low_rank, high_rank)
     for i in range(rng.choice((1, 2, 2, 3))):
-        near = list(shape)
-        if i and rng.random() < 0.5:
-            near = [1 if rng.random() < 0.3 else n for n in near][rng.randint(0, len(near)) :]
-        elif i and not scope.dims and rng.random() < 0.5:
-            near = [rng.choice(scope.sizes) for _ in range(rng.randint(low_rank, 3))]
+        sizes = _related_shape(scope, shape, low_rank) if i else shape
         dtype = scope.dtype if rng.random() < 0.8 or (i == 0 and rng.random() < 0.9) else rng.choice(DTYPES)
         values = rng.choice(("normal", "normal", "normal", "positive", "unit"))
         layout = rng.choice(LAYOUTS) if rng.random() < 0.2 else "contiguous"
-        if len(near) >= 4 and rng.random() < 0.25:
+        if len(sizes) >= 4 and rng.random() < 0.25:
             layout = "channels_last"
         if scope.specials and "float" in dtype:
             values = "special"
-        scope.input(near, dtype, values, layout)
+        scope.input(sizes, dtype, values, layout)
     if rng.random() < 0.04:
         scope.input((), values=f"number {rng.choice(('2', '0.5', '3', 'True'))}")
+
+
+def _first_shape(scope: Scope, low_rank: int, high_rank: int) -> list[Size]:
+    """Returns the shape of the first input: sizes of the scope, and all dynamic dims."""
+    rng = scope.rng
+    is_empty = rng.random() < 0.03
+    shape: list[Size] = [rng.choice(scope.sizes) for _ in range(rng.choice((0, 1, 2, 2, 2, 3, 3, 4)))]
+    shape = shape[:high_rank] + [rng.choice(scope.sizes[:2]) for _ in range(low_rank - len(shape))]
+    if is_empty and shape:
+        shape[rng.randrange(len(shape))] = 0
+    for dim in scope.dims:
+        axis = rng.randrange(len(shape)) if len(shape) > 1 and rng.random() < 0.3 else 0
+        size = dim.name if rng.random() < 0.85 else rng.choice((f"2*{dim.name}", f"{dim.name}+1"))
+        if shape and isinstance(shape[axis], str):
+            shape.append(size)  # the axis has another dynamic dim already
+        else:
+            shape[axis : axis + 1] = [size]
+    return shape
+
+
+def _related_shape(scope: Scope, shape: list[Size], low_rank: int) -> list[Size]:
+    """Returns the shape of another input: one that broadcasts with `shape`, another one, or `shape`."""
+    rng = scope.rng
+    if rng.random() < 0.5:
+        broadcast: list[Size] = [1 if rng.random() < 0.3 else size for size in shape]
+        return broadcast[rng.randint(0, len(shape)) :]
+    if not scope.dims and rng.random() < 0.5:
+        return [rng.choice(scope.sizes) for _ in range(rng.randint(low_rank, 3))]
+    return shape
 
 
 def image_inputs(scope: Scope) -> None:
