@@ -306,31 +306,44 @@ def _simpler_inputs(case: Case) -> Iterator[Case]:
             simpler.append({"dtype": "float32"})
         simpler += [{"shape": given.shape[:a] + given.shape[a + 1 :]} for a in range(len(given.shape))]
         for change in simpler:
-            inputs = (*case.inputs[:i], dataclasses.replace(given, **change), *case.inputs[i + 1 :])
-            yield dataclasses.replace(case, inputs=inputs)
+            yield _with_input(case, i, dataclasses.replace(given, **change))
+
+
+def _with_input(case: Case, i: int, given: Input) -> Case:
+    """Returns the case with another input number `i`."""
+    return dataclasses.replace(case, inputs=(*case.inputs[:i], given, *case.inputs[i + 1 :]))
 
 
 def _smaller_sizes(case: Case) -> Iterator[Case]:
     """Yields cases with a smaller number at all its positions, then only in the shape of one input."""
-    sizes = {n for i in case.inputs for n in i.shape if isinstance(n, int)}
+    yield from _smaller_numbers(case)
+    yield from _smaller_inputs(case)
+
+
+def _smaller_numbers(case: Case) -> Iterator[Case]:
+    """Yields cases in which a smaller number replaces a number of the case everywhere."""
+    numbers = {n for i in case.inputs for n in i.shape if isinstance(n, int)}
     text = " ".join([m.expression for m in case.members] + [s.template for s in case.statements])
-    sizes |= {int(n) for n in re.findall(r"(?<![\w.{])\d+(?![\w.}])", text)}
-    for old in sorted(sizes, reverse=True):
-        for new in dict.fromkeys((1, 2, 3, old // 2, old - 1)):
-            if 0 < new < old:
-                yield _number_replaced(case, old, new)
+    numbers |= {int(n) for n in re.findall(r"(?<![\w.{])\d+(?![\w.}])", text)}
+    for old in sorted(numbers, reverse=True):
+        for new in _smaller(old, 1, 2, 3):
+            yield _number_replaced(case, old, new)
+
+
+def _smaller_inputs(case: Case) -> Iterator[Case]:
+    """Yields cases in which one size of one input is smaller."""
     for i, given in enumerate(case.inputs):
         for axis, size in enumerate(given.shape):
-            if isinstance(size, int) and size > 1:
-                for new in dict.fromkeys((1, 2, size // 2, size - 1)):
-                    if new < size:
-                        shape = (*given.shape[:axis], new, *given.shape[axis + 1 :])
-                        inputs = (
-                            *case.inputs[:i],
-                            dataclasses.replace(given, shape=shape),
-                            *case.inputs[i + 1 :],
-                        )
-                        yield dataclasses.replace(case, inputs=inputs)
+            for new in _smaller(size, 1, 2) if isinstance(size, int) else ():
+                shape = (*given.shape[:axis], new, *given.shape[axis + 1 :])
+                yield _with_input(case, i, dataclasses.replace(given, shape=shape))
+
+
+def _smaller(number: int, *first: int) -> Iterator[int]:
+    """Yields distinct positive numbers below `number`: those in `first`, its half, and one less."""
+    for new in dict.fromkeys((*first, number // 2, number - 1)):
+        if 0 < new < number:
+            yield new
 
 
 def _number_replaced(case: Case, old: int, new: int) -> Case:
