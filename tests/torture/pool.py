@@ -30,6 +30,19 @@ class Death:
 
 @dataclass
 class _Child:
+    """A process that runs a batch of jobs.
+
+    Attributes:
+        pid: the id of the process.
+        pipe: the file descriptor from which the results are read, one line of JSON for each job.
+        errors: the file with the output of the process.
+        jobs: the jobs, in order.
+        done: the number of jobs whose result was read.
+        buffer: the start of a line that was read without its end.
+        since: the time at which the current job began, in seconds of the monotonic clock.
+        killed: whether the process was killed because a job took too long.
+    """
+
     pid: int
     pipe: int
     errors: Path
@@ -38,6 +51,20 @@ class _Child:
     buffer: bytes = b""
     since: float = field(default_factory=time.monotonic)
     killed: bool = False
+
+    def kill_after(self, seconds: float) -> None:
+        """Kills the process if its current job has taken longer than `seconds`."""
+        if not self.killed and time.monotonic() - self.since > seconds:
+            self.killed = True
+            os.kill(self.pid, signal.SIGKILL)
+
+    def take_results(self, data: bytes) -> Iterator[tuple[Any, Any]]:
+        """Yields the jobs whose results end in `data`, which was read from the pipe, with their results."""
+        *lines, self.buffer = (self.buffer + data).split(b"\n")
+        for line in lines:
+            yield self.jobs[self.done], _result(json.loads(line))
+            self.done += 1
+            self.since = time.monotonic()
 
 
 def run_jobs(
@@ -53,7 +80,10 @@ def run_jobs(
     The result is the return value of `work(job)` after conversion to JSON, or a Death.
 
     Args:
-        jobs: the jobs, which may be any values. A process runs `batch` of them.
+        jobs: the jobs, which may be any values.
+        work: computes the result of a job, in a process of its own.
+        workers: the number of processes that run at a time.
+        batch: the number of jobs that a process runs.
         seconds: the time limit for a job. If it is exceeded, the process is killed.
     """
     children: list[_Child] = []
@@ -79,24 +109,19 @@ def _run_jobs(
             children.append(_start(taken, work))
         ready, _, _ = select.select([c.pipe for c in children], [], [], 0.5)
         for child in list(children):
-            if child.pipe in ready:
-                data = os.read(child.pipe, 1 << 16)
-                if data:
-                    child.buffer += data
-                    *lines, child.buffer = child.buffer.split(b"\n")
-                    for line in lines:
-                        yield child.jobs[child.done], _result(json.loads(line))
-                        child.done += 1
-                        child.since = time.monotonic()
-                    continue
-                children.remove(child)
-                death = _end(child)
-                if child.done < len(child.jobs):
-                    yield child.jobs[child.done], death
-                    waiting += reversed(child.jobs[child.done + 1 :])
-            elif not child.killed and time.monotonic() - child.since > seconds:
-                child.killed = True
-                os.kill(child.pid, signal.SIGKILL)
+            if child.pipe not in ready:
+                child.kill_after(seconds)
+                continue
+            data = os.read(child.pipe, 1 << 16)
+            if data:
+                yield from child.take_results(data)
+                continue
+            # The process has ended. If a job ended it, a new process runs the jobs after this one.
+            children.remove(child)
+            death = _end(child)
+            if child.done < len(child.jobs):
+                yield child.jobs[child.done], death
+                waiting += reversed(child.jobs[child.done + 1 :])
 
 
 def _result(message: dict[str, Any]) -> Any:
@@ -137,6 +162,7 @@ def _start(jobs: list[Any], work: Callable[[Any], Any]) -> _Child:
 
 
 def _since(name: str, start: int) -> str:
+    """Returns the text that this process has written to a file from byte `start` on."""
     sys.stdout.flush()
     sys.stderr.flush()
     with open(name, "rb") as file:
@@ -145,6 +171,7 @@ def _since(name: str, start: int) -> str:
 
 
 def _end(child: _Child) -> Death:
+    """Waits for the end of a process, and returns what is known about its last job."""
     os.close(child.pipe)
     _, status = os.waitpid(child.pid, 0)
     text = child.errors.read_bytes()[-100_000:].decode(errors="replace")
