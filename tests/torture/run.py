@@ -84,6 +84,28 @@ class _Expected:
     inputs: list[list[Any]]
 
 
+@dataclass
+class _Subject:
+    """What every configuration compiles and runs.
+
+    Attributes:
+        model: the module of the case, and its arguments.
+        program: the exported program, quantized if the case has a quantizer.
+        expected: the results of eager PyTorch.
+        reference: decides which other results are also right.
+    """
+
+    model: Model
+    program: ExportedProgram
+    expected: _Expected
+    reference: Reference
+
+    @property
+    def calls(self) -> range:
+        """The indices of the calls."""
+        return range(len(self.model.case.calls))
+
+
 class _Skipped(Exception):
     """Torch does not support the case."""
 
@@ -100,9 +122,11 @@ def run(
     """Compiles and runs a case in each configuration.
 
     Args:
-        case: the case. configurations: names of configurations; empty for those that the case is made for.
+        case: the case.
         configurations: the names of configurations. If it is empty, the configurations for the case's
-        quantizer. executor: loads and calls the programs.
+            quantizer.
+        threads: the numbers of threads with which each program runs.
+        executor: loads and calls the programs.
     """
     result = Result(kind=case.kind)
     with warnings.catch_warnings(), torch.no_grad():
@@ -137,10 +161,9 @@ def _run(
             expected = _expected(model, program if case.quantizer else None)
     except Exception as error:
         raise _Skipped(f"eager: {brief(error)}") from None
+    subject = _Subject(model, program, expected, reference)
     for configuration in configurations:
-        finding = _configuration(
-            model, program, configuration, threads, expected, reference, result, executor
-        )
+        finding = _first_finding(subject, configuration, threads, result, executor)
         if finding is None:
             result.passed.append(configuration)
         else:
@@ -187,54 +210,57 @@ def copies(tree: Any) -> list[Any]:
     return [leaf.clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves(tree)]
 
 
-def _configuration(
-    model: Model,
-    program: ExportedProgram,
-    configuration: str,
-    threads: Sequence[int],
-    expected: _Expected,
-    reference: Reference,
-    result: Result,
-    executor: Execute,
+def _first_finding(
+    subject: _Subject, configuration: str, threads: Sequence[int], result: Result, executor: Execute
 ) -> Finding | None:
-    """Returns the first finding in a configuration.
-
-    Every sequence of calls runs twice with a new load, the second time with inputs of other strides.
-    """
+    """Compiles and runs the program in a configuration, and returns the first finding."""
     try:
         with result.stage(configuration):
-            blob = compile_program(program, configuration)
+            blob = compile_program(subject.program, configuration)
     except Exception as error:
         refused = isinstance(error, CompileError) and not isinstance(error, (InternalError, PassError))
         return Finding(configuration, "refused" if refused else "internal", brief(error))
-    judged: list[list[Any]] = []
+    judged: list[list[Any]] = []  # the outputs of each call with the previous number of threads
     for count in threads:
-        first: list[list[Any]] = []
-        for relaid in (False, True):
-            arguments = [model.arguments(call) for call in range(len(model.case.calls))]
-            if relaid:
-                arguments = pytree.tree_map(_other_strides, arguments)
-            with result.stage("run"):
-                made = executor(blob, count, arguments)
-            for call, got in enumerate(made.outputs):
-                text = _changed(model, call, made.arguments[call], expected.inputs[call])
-                if text:
-                    return Finding(configuration, "changed", text, call, count)
-                if len(first) <= call:
-                    first.append(got)
-                elif not _identical(got, first[call]):
-                    return Finding(configuration, "unrepeatable", "other bits", call, count)
-            if made.error:
-                return Finding(configuration, "error", made.error, len(made.outputs), count)
+        outputs = _repeated_outputs(subject, configuration, blob, count, result, executor)
+        if isinstance(outputs, Finding):
+            return outputs
         with result.stage("judge"):
-            for call, got in enumerate(first):
+            for call, got in enumerate(outputs):
                 if judged and _identical(got, judged[call]):
                     continue
-                text = problem(got, expected.outputs[call], reference, call, configuration)
+                text = problem(got, subject.expected.outputs[call], subject.reference, call, configuration)
                 if text:
                     return Finding(configuration, "wrong", text, call, count)
-        judged = first
+        judged = outputs
     return None
+
+
+def _repeated_outputs(
+    subject: _Subject, configuration: str, blob: bytes, threads: int, result: Result, executor: Execute
+) -> list[list[Any]] | Finding:
+    """Runs the calls twice, and returns the outputs of each call, or a finding if the runs do not agree.
+
+    Each time, the program is loaded again. The inputs of the second run have other strides.
+    """
+    first: list[list[Any]] = []
+    for has_other_strides in (False, True):
+        arguments = [subject.model.arguments(call) for call in subject.calls]
+        if has_other_strides:
+            arguments = pytree.tree_map(_other_strides, arguments)
+        with result.stage("run"):
+            made = executor(blob, threads, arguments)
+        for call, got in enumerate(made.outputs):
+            text = _changed(subject.model, call, made.arguments[call], subject.expected.inputs[call])
+            if text:
+                return Finding(configuration, "changed", text, call, threads)
+            if len(first) <= call:
+                first.append(got)
+            elif not _identical(got, first[call]):
+                return Finding(configuration, "unrepeatable", "other bits", call, threads)
+        if made.error:
+            return Finding(configuration, "error", made.error, len(made.outputs), threads)
+    return first
 
 
 def _other_strides(value: Any) -> Any:
