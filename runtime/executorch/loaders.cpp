@@ -9,6 +9,14 @@
 #include "executorch/extension/named_data_map/merged_data_map.h"
 
 namespace executorch {
+
+runtime::Error runtime::DataLoader::check_range(size_t offset, size_t count) const {
+  RL_ASSIGN(const size_t total, size());
+  ET_CHECK_OR_RETURN_ERROR(offset <= total && count <= total - offset, InvalidArgument,
+                           "%zu bytes at offset %zu are not in the file, which has %zu bytes", count, offset, total);
+  return Error::Ok;
+}
+
 namespace extension {
 
 using runtime::Error;
@@ -32,8 +40,7 @@ Result<FileDataLoader> FileDataLoader::from(const char* file_name, size_t alignm
 }
 
 Result<FreeableBuffer> FileDataLoader::load(size_t offset, size_t size, const SegmentInfo& segment_info) const {
-  RL_ASSIGN(const size_t total_size, native_->size());
-  if (offset > total_size || size > total_size - offset) return Error::InvalidArgument;
+  RL_TRY(check_range(offset, size));
   constexpr size_t kNativeAlignment = 64;
   if (alignment_ <= kNativeAlignment) return native_->load(offset, size, kind_of(segment_info));
   RL_ASSIGN(const size_t total, utils::get_aligned_size(size, alignment_));
@@ -46,6 +53,7 @@ Result<FreeableBuffer> FileDataLoader::load(size_t offset, size_t size, const Se
 }
 
 Error FileDataLoader::load_into(size_t offset, size_t size, const SegmentInfo& segment_info, void* buffer) const {
+  RL_TRY(check_range(offset, size));
   return native_->load_into(offset, size, kind_of(segment_info), buffer);
 }
 
@@ -56,10 +64,12 @@ Result<MmapDataLoader> MmapDataLoader::from(const char* file_name, MlockConfig m
 }
 
 Result<FreeableBuffer> MmapDataLoader::load(size_t offset, size_t size, const SegmentInfo& segment_info) const {
+  RL_TRY(check_range(offset, size));
   return native_->load(offset, size, kind_of(segment_info));
 }
 
 Error MmapDataLoader::load_into(size_t offset, size_t size, const SegmentInfo& segment_info, void* buffer) const {
+  RL_TRY(check_range(offset, size));
   return native_->load_into(offset, size, kind_of(segment_info), buffer);
 }
 

@@ -16,7 +16,9 @@
 
 #include "executorch/devtools/etdump/data_sinks/file_data_sink.h"
 #include "executorch/devtools/etdump/etdump_flatcc.h"
+#include "executorch/extension/data_loader/buffer_data_loader.h"
 #include "executorch/extension/data_loader/file_data_loader.h"
+#include "executorch/extension/data_loader/mmap_data_loader.h"
 #include "executorch/extension/evalue_util/print_evalue.h"
 #include "executorch/extension/flat_tensor/flat_tensor_data_map.h"
 #include "executorch/extension/flat_tensor/serialize/serialize.h"
@@ -203,6 +205,24 @@ TEST(ExecuTorchLoaders, AlignWhatTheyLoad) {
   }
   EXPECT_EQ(FileDataLoader::from(path.c_str(), 96).error(), Error::InvalidArgument);
   EXPECT_EQ(FileDataLoader::from(path.c_str(), 0).error(), Error::InvalidArgument);
+  std::remove(path.c_str());
+}
+
+void expect_ranges_are_checked(const runtime::DataLoader& loader) {
+  const runtime::DataLoader::SegmentInfo info(runtime::DataLoader::SegmentInfo::Type::Program);
+  char buffer[10];
+  EXPECT_EQ(loader.load_into(4, 6, info, buffer), Error::Ok);
+  EXPECT_EQ(loader.load_into(4, 7, info, buffer), Error::InvalidArgument);
+  EXPECT_EQ(loader.load(11, 0, info).error(), Error::InvalidArgument);
+  EXPECT_EQ(loader.load(1, SIZE_MAX, info).error(), Error::InvalidArgument);
+}
+
+TEST(ExecuTorchLoaders, RefuseBytesOutsideOfTheFile) {
+  const std::string path = ::testing::TempDir() + "executorch_ranges.bin";
+  std::ofstream(path, std::ios::binary) << "0123456789";
+  expect_ranges_are_checked(*extension::FileDataLoader::from(path.c_str()));
+  expect_ranges_are_checked(*extension::MmapDataLoader::from(path.c_str()));
+  expect_ranges_are_checked(extension::BufferDataLoader("0123456789", 10));
   std::remove(path.c_str());
 }
 

@@ -14,9 +14,11 @@ class BufferDataLoader final : public runtime::DataLoader {
   BufferDataLoader(const void* data, size_t size) : native_(data, size) {}
   ET_NODISCARD runtime::Result<runtime::FreeableBuffer> load(size_t offset, size_t size,
                                                              const SegmentInfo&) const override {
+    RL_TRY(check_range(offset, size));
     return native_.load(offset, size, ::rushlight::SegmentKind::Program);
   }
   ET_NODISCARD runtime::Error load_into(size_t offset, size_t size, const SegmentInfo&, void* buffer) const override {
+    RL_TRY(check_range(offset, size));
     return native_.load_into(offset, size, ::rushlight::SegmentKind::Program, buffer);
   }
   ET_NODISCARD runtime::Result<size_t> size() const override { return native_.size(); }

@@ -42,6 +42,10 @@ class DataLoader {
   // Returns the loader as the runtime's type. It is valid as long as this object.
   ::rushlight::DataLoader* native() { return &bridge_; }
 
+ protected:
+  // Returns InvalidArgument if `size` bytes at `offset` are not in the file.
+  ET_NODISCARD Error check_range(size_t offset, size_t size) const;
+
  private:
   // Forwards the runtime's calls to the enclosing loader.
   class Bridge final : public ::rushlight::DataLoader {
