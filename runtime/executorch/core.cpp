@@ -48,6 +48,13 @@ Result<void*> KernelRuntimeContext::allocate_temp(size_t size, size_t alignment)
 
 // ---- Loaders and data ----
 
+Error DataLoader::check_range(size_t offset, size_t count) const {
+  RL_ASSIGN(const size_t total, size());
+  ET_CHECK_OR_RETURN_ERROR(offset <= total && count <= total - offset, InvalidArgument,
+                           "%zu bytes at offset %zu are not in the file, which has %zu bytes", count, offset, total);
+  return Error::Ok;
+}
+
 Error DataLoader::load_into(size_t offset, size_t size, const SegmentInfo& segment_info, void* buffer) const {
   RL_ASSIGN(FreeableBuffer data, load(offset, size, segment_info));
   std::memcpy(buffer, data.data(), size);

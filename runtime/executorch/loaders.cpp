@@ -9,14 +9,6 @@
 #include "executorch/extension/named_data_map/merged_data_map.h"
 
 namespace executorch {
-
-runtime::Error runtime::DataLoader::check_range(size_t offset, size_t count) const {
-  RL_ASSIGN(const size_t total, size());
-  ET_CHECK_OR_RETURN_ERROR(offset <= total && count <= total - offset, InvalidArgument,
-                           "%zu bytes at offset %zu are not in the file, which has %zu bytes", count, offset, total);
-  return Error::Ok;
-}
-
 namespace extension {
 
 using runtime::Error;
