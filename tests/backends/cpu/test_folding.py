@@ -69,3 +69,27 @@ def test_a_large_result_is_not_stored() -> None:
     program = rushlight.compile(model, inputs).buffer
     assert len(program) < 1 << 18
     assert_close(run(program, inputs), expected(model, inputs))
+
+
+class Doubled(nn.Module):
+    """Constants of a dtype that plans do not support. The plan and the caller read them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("table", torch.randn(4, 4, dtype=torch.float64))
+        self.register_buffer("steps", torch.arange(4, dtype=torch.int16))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        largest, places = self.table.max(-1)
+        halves = (self.table.t() + 1).split(2)
+        steps = self.steps * 2
+        y = x.sin().cos() * largest.float() + steps
+        return F.linear(y, halves[0].float()), largest, places, halves[1], steps
+
+
+def test_constants_of_other_dtypes_inside_and_outside_of_plans() -> None:
+    torch.manual_seed(0)
+    model, inputs = Doubled().eval(), (torch.randn(3, 4),)
+    program = rushlight.compile(model, inputs).buffer
+    assert len(read_pte(program).program.execution_plan[0].delegates) == 1
+    assert_close(run(program, inputs), expected(model, inputs))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 import torch
 from torch.fx import Graph, Node
@@ -42,24 +42,27 @@ class SelectedConstants(Mapping[Node, torch.Tensor]):
         return len(self._nodes)
 
 
-def constants_of_plan(stored: Mapping[str, torch.Tensor], graph: Graph) -> Constants:
+def constants_of_plan(
+    stored: Mapping[str, torch.Tensor], graph: Graph, outside: Container[Node] = ()
+) -> Constants:
     """Returns the constants of a graph: constant placeholders, and nodes that are computed from them.
 
     Args:
         stored: the tensors of the graph's placeholders that are constants, by name.
         graph: the graph.
+        outside: nodes that are not computed ahead of time.
     """
-    return Constants(stored, graph, _folded(stored, graph).__contains__)
+    return Constants(stored, graph, _folded(stored, graph, outside).__contains__)
 
 
-def _folded(stored: Mapping[str, torch.Tensor], graph: Graph) -> set[Node]:
+def _folded(stored: Mapping[str, torch.Tensor], graph: Graph, outside: Container[Node]) -> set[Node]:
     """Returns the nodes that are computed ahead of time.
 
     A node whose result is too large to be stored is computed only if all its users are computed too.
     """
     found: set[Node] = set()
     for node in graph.nodes:
-        if node.op != "call_function" or not _is_computable(node):
+        if node.op != "call_function" or node in outside or not _is_computable(node):
             continue
         if all(source in found or source.name in stored for source in node.all_input_nodes):
             found.add(node)

@@ -141,10 +141,7 @@ class CpuPartitioner(Partitioner):
             tags: receives the backend of each new tag.
         """
         graph = module.graph
-        constants = constants_of_plan(stored, graph)
-        supported = self._supported_nodes(graph, constants)
-        reject_needless_conversions(supported, list(graph.nodes), constants)
-        self._reject_results_of_other_dtypes(graph, supported)
+        constants, supported = self._constants_and_supported_nodes(graph, stored)
         for part in self._parts(graph, supported, constants, Constants(stored, graph)):
             if not _is_large_enough(part, constants):
                 continue
@@ -161,6 +158,26 @@ class CpuPartitioner(Partitioner):
                 meta.set_delegation_tag(node, tag)
         for _, body, _ in control_flow_submodules(module):
             self._tag(body, {}, tags)
+
+    def _constants_and_supported_nodes(
+        self, graph: Graph, stored: Mapping[str, torch.Tensor]
+    ) -> tuple[Constants, set[Node]]:
+        """Returns the constants that plans compute ahead of time, and the supported nodes.
+
+        A constant of a dtype that plans do not support is computed ahead of time only if plans have all its
+        users. Otherwise it is an ordinary result of a kernel, also for nodes that plans support.
+        """
+        outside: set[Node] = set()
+        while True:
+            constants = constants_of_plan(stored, graph, outside)
+            supported = self._supported_nodes(graph, constants)
+            reject_needless_conversions(supported, list(graph.nodes), constants)
+            found = _results_of_other_dtypes(graph, supported)
+            for node in found:
+                self.report.report_reject(node, "plans do not support the dtype of its result")
+            if found <= outside:
+                return constants, supported - found
+            outside |= found
 
     def _supported_nodes(self, graph: Graph, constants: Constants) -> set[Node]:
         """Returns the nodes that the backend supports one by one; reports the reasons for the other nodes."""
@@ -179,23 +196,6 @@ class CpuPartitioner(Partitioner):
                 self.report.report_reject(node, reason)
                 log(node, reason)
         return supported
-
-    def _reject_results_of_other_dtypes(self, graph: Graph, supported: set[Node]) -> None:
-        """Removes nodes whose result would be a value of the plan with a dtype that plans do not support.
-
-        A result must be a value of the plan if a node outside `supported` uses it. Nodes are visited from the
-        last to the first, because each removed node is a user of other nodes.
-        """
-        for node in reversed(graph.nodes):
-            value = meta.get_tensor(node)
-            if (
-                node in supported
-                and value is not None
-                and value.dtype not in DTYPES
-                and not supported.issuperset(node.users)
-            ):
-                supported.remove(node)
-                self.report.report_reject(node, f"plans do not support {value.dtype}")
 
     def _parts(
         self, graph: Graph, supported: set[Node], constants: Constants, stored: Constants
@@ -220,6 +220,24 @@ class CpuPartitioner(Partitioner):
             for node in separated:
                 self.report.report_reject(node, "its weight is computed in another partition")
             supported = supported - separated
+
+
+def _results_of_other_dtypes(graph: Graph, supported: set[Node]) -> set[Node]:
+    """Returns the supported nodes whose result plans do not support, and which a node outside plans uses.
+
+    Nodes are visited from the last to the first, because each such node is outside plans for its inputs. A
+    getitem node stands for the node whose result it selects, which is in the same partition.
+    """
+    inside = set(supported)
+    found: set[Node] = set()
+    for node in reversed(graph.nodes):
+        dtype = meta.get_dtype(node)
+        if node in inside and dtype is not None and dtype not in DTYPES and not inside.issuperset(node.users):
+            source = node.args[0] if node.target is operator.getitem else node
+            assert isinstance(source, Node)
+            found.add(source)
+            inside -= {node, source}
+    return found
 
 
 def _groups(graph: Graph, supported: set[Node], constants: Constants, stored: Constants) -> list[list[Node]]:
