@@ -67,6 +67,16 @@ def test_the_sample_runs_unchanged(tmp_path: Path) -> None:
     assert (tmp_path / "add.pte").stat().st_size > 0
 
 
+def test_the_version_is_that_of_the_names(tmp_path: Path) -> None:
+    code = (
+        INSTALL + "from executorch.version import __version__, git_version\n"
+        "from executorch.exir import version\n"
+        "assert __version__ == version.__version__ and git_version is None\n"
+        "print(__version__.split('+')[0], version.EXECUTORCH_SCHEMA_VERSION)"
+    )
+    assert run(code, tmp_path).stdout == "1.5.1 0\n"
+
+
 def test_a_missing_module_is_named(tmp_path: Path) -> None:
     code = INSTALL + "import executorch.backends.nowhere"
     result = run(code, tmp_path)

@@ -41,9 +41,9 @@ class _AliasModule(types.ModuleType):
     def __getattr__(self, name: str) -> object:
         if name == "__all__":  # The names for `from executorch.x import *`.
             return [public for public in dir(self) if not public.startswith("_")]
-        if name.startswith("__"):
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         target = self._names.names.get(name)
+        if name.startswith("__") and target is None:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         if target is not None:
             value = _resolve(target)
         elif f"{self.__name__}.{name}" in MODULES:

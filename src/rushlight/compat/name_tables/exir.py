@@ -24,6 +24,8 @@ _DEMO = "rushlight.testing.demo_backend"
 
 _SAVED = "rushlight.compat.saved_programs"
 
+_VERSION = "rushlight.compat.version"
+
 _PTE = {
     "PTEFile": "rushlight.compat.program_files:PTEFile",
     "_PTEFile": "rushlight.compat.program_files:PTEFile",
@@ -52,7 +54,7 @@ _EMITTER = {"EmitterOutput": "rushlight.compat.emitter_output:EmitterOutput"}
 
 MODULES: dict[str, Names] = {
     "executorch": Names(),
-    "executorch.version": Names(names={"__version__": "rushlight:__version__"}),
+    "executorch.version": Names((_VERSION,), {"__version__": f"{_VERSION}:__version__"}),
     "executorch.exir": Names(
         _PROGRAM,
         {
@@ -108,7 +110,12 @@ MODULES: dict[str, Names] = {
         (_HELPERS,),
         {"_default_decomposition_table": f"{_DECOMPOSITIONS}:default_decomposition_table"},
     ),
-    "executorch.exir.version": Names(names={"__version__": "rushlight:__version__"}),
+    "executorch.exir.version": Names(
+        names={
+            "__version__": f"{_VERSION}:__version__",
+            "EXECUTORCH_SCHEMA_VERSION": "rushlight.emit.program:SCHEMA_VERSION",
+        }
+    ),
     "executorch.exir._serialize": Names((SERIALIZE,), _PTE),
     "executorch.exir._serialize._cord": Names(("rushlight.compat.cord",)),
     "executorch.exir._serialize._dataclass": Names(

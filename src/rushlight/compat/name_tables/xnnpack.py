@@ -65,7 +65,8 @@ MODULES: dict[str, Names] = {
     "executorch.backends.xnnpack._passes.xnnpack_pass": Names((f"{_PASSES_OF_XNNPACK}.manager",)),
     "executorch.backends.xnnpack.partition": Names(),
     "executorch.backends.xnnpack.partition.xnnpack_partitioner": Names(
-        ("rushlight.backends.xnnpack.partitioner",)
+        ("rushlight.backends.xnnpack.partitioner",),
+        {"ALL_PARTITIONER_CONFIGS": f"{_CONFIGS}:ALL_PARTITIONER_CONFIGS"},
     ),
     "executorch.backends.xnnpack.partition.graphs": Names(),
     "executorch.backends.xnnpack.partition.graphs.bilinear_2d": Names(
