@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import pytest
@@ -102,3 +103,22 @@ def test_copies_of_constants_have_the_names_of_executorch(
     assert spec.arg.name == name and name in {node.name for node in lowered.graph.nodes}
     assert lowered.state_dict["weight"].shape == (2, 2)
     assert "p_weight" in {node.name for node in program.graph.nodes}
+
+
+class Reversed(Partitioner):
+    """Gives each operator its own tag. The tag of the last operator is the first."""
+
+    def partition(self, edge_exported_program: torch.export.ExportedProgram) -> PartitionResult:
+        tags = {}
+        for node in reversed(edge_exported_program.graph.nodes):
+            if node.op == "call_function":
+                node.meta["delegation_tag"] = f"tag_{node.name}"
+                tags[f"tag_{node.name}"] = DelegationSpec(Keeper.__name__, [])
+        return PartitionResult(edge_exported_program, tags)
+
+
+def test_results_of_delegate_calls_are_numbered_in_the_order_of_the_tags() -> None:
+    edge = manager().to_backend(Reversed())
+    results = [node for node in edge.exported_program().graph.nodes if node.target is operator.getitem]
+    assert [node.name for node in results] == ["getitem_2", "getitem_1", "getitem"]
+    assert list(edge.exported_program().graph_signature.user_outputs) == ["getitem"]

@@ -26,11 +26,17 @@ def insert_delegate_calls(graph_parts: GraphParts, next_debug_handle: int) -> in
     """
     graph = graph_parts.module.graph
     end = graph.output_node()
-    replacements: dict[Node, Node] = {}  # for each output of a partition, the result of a delegate call
+    # For each output of a partition, the result of its delegate call. The graph numbers them in this order.
+    with graph.inserting_before(end):
+        results = {
+            node: graph.call_function(operator.getitem, (None, index))
+            for tag in graph_parts.tags
+            for index, node in enumerate(graph_parts.parts[tag].outputs)
+        }
     # Moves each item before the output node, so that the graph gets this order.
     for item in graph_parts.order:
         if isinstance(item, str):
-            _insert_call(graph_parts, graph_parts.parts[item], replacements, next_debug_handle)
+            _insert_call(graph_parts, graph_parts.parts[item], results, next_debug_handle)
             next_debug_handle += 1
         elif item is not end and item.op != "placeholder":
             end.prepend(item)
@@ -42,45 +48,45 @@ def insert_delegate_calls(graph_parts: GraphParts, next_debug_handle: int) -> in
         for node in reversed(part.nodes):
             graph.erase_node(node)
     if graph_parts.owner is not None:
-        replaced = {node.name: output for node, output in replacements.items()}
+        replaced = {node.name: output for node, output in results.items()}
         constants = [node for part in graph_parts.parts.values() for node in part.constants]
         _update_signature(graph_parts.owner, replaced, constants)
     graph_parts.module.recompile()
     return next_debug_handle
 
 
-def _insert_call(
-    graph_parts: GraphParts, part: Part, replacements: dict[Node, Node], debug_handle: int
-) -> None:
+def _insert_call(graph_parts: GraphParts, part: Part, results: dict[Node, Node], debug_handle: int) -> None:
     """Inserts the delegate call of a partition before the output node; its results replace the outputs.
 
     Args:
         graph_parts: the graph and its partitions.
         part: one of them.
-        replacements: the results that replace outputs of earlier partitions; gets those of this partition.
+        results: the result of a delegate call for each output of a partition.
         debug_handle: the debug handle of the call.
     """
     graph = graph_parts.module.graph
+    end = graph.output_node()
     inside = set(part.nodes)
     _, _, number = part.name.rpartition("_")
     suffix = "" if number == "0" else f"_{number}"  # The call has the same number as the lowered module.
-    with graph.inserting_before(graph.output_node()):
+    with graph.inserting_before(end):
         attribute = graph.get_attr(part.name)
-        arguments = (replacements.get(node, node) for node in part.inputs)
+        arguments = (results.get(node, node) for node in part.inputs)
         call = graph.create_node(
             "call_function",
             executorch_call_delegate,
             (attribute, *arguments),
             name=f"{executorch_call_delegate.__name__}{suffix}",
         )
-        meta.set_val(call, tuple(meta.get_val(node) for node in part.outputs))
-        meta.set_debug_handle(call, debug_handle)
-        for index, node in enumerate(part.outputs):
-            output = graph.call_function(operator.getitem, (call, index))
-            meta.set_val(output, meta.get_val(node))
-            meta.set_debug_handle(output, debug_handle)
-            node.replace_all_uses_with(output, delete_user_cb=partial(_is_outside, inside))
-            replacements[node] = output
+    meta.set_val(call, tuple(meta.get_val(node) for node in part.outputs))
+    meta.set_debug_handle(call, debug_handle)
+    for index, node in enumerate(part.outputs):
+        output = results[node]
+        output.args = (call, index)
+        end.prepend(output)
+        meta.set_val(output, meta.get_val(node))
+        meta.set_debug_handle(output, debug_handle)
+        node.replace_all_uses_with(output, delete_user_cb=partial(_is_outside, inside))
 
 
 def _is_outside(inside: set[Node], user: Node) -> bool:

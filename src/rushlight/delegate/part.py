@@ -49,9 +49,11 @@ class GraphParts:
         owner: the program if this is its main graph; None for a graph inside control flow.
         order: the nodes outside partitions and the tags of the partitions, in execution order.
         parts: the partitions by tag.
+        tags: the tags in the order in which the results of delegate calls are numbered.
     """
 
     module: GraphModule
     owner: ExportedProgram | None
     order: list[Node | str]
     parts: dict[str, Part]
+    tags: list[str]

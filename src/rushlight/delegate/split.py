@@ -53,7 +53,9 @@ def _split_graphs(
         tags: the backend and its options, by tag.
     """
     part_of = _tags_of_nodes(module.graph, tags)
-    result = GraphParts(module, owner, order_of_parts(module.graph, part_of), {})
+    used = set(part_of.values())
+    order = order_of_parts(module.graph, part_of)
+    result = GraphParts(module, owner, order, {}, [tag for tag in tags if tag in used])
     nodes: dict[str, list[Node]] = {}
     for node in module.graph.nodes:
         if node in part_of:
