@@ -122,21 +122,30 @@ class Int8LookupStep final : public Step {
   Error prepare() override {
     RL_TRY(require_one_shape(views_, 2));
     loops_ = make_loops(views_, 2);
+    width_ = 0, block_ = kBlock;
+    if (has_short_rows()) join_rows();
     return Error::Ok;
   }
 
   Error run(Run& run) override {
     if (views_[0]->numel() == 0) return Error::Ok;
     const int64_t workers = views_[0]->numel() < kSerialWork ? 1 : run.workers;
-    for_blocks(run.context, workers, loops_, kBlock, [&](int64_t, int64_t row, int64_t first, int64_t n) {
+    const auto look_up = microkernels::int8_microkernels().loops.look_up;
+    for_blocks(run.context, workers, loops_, block_, [&](int64_t, int64_t row, int64_t first, int64_t n) {
       const int64_t to_step = loops_.inner_stride(0), from_step = loops_.inner_stride(1);
       int8_t* const to = static_cast<int8_t*>(views_[0]->data) + loops_.row(0, row) + first * to_step;
-      const uint8_t* const from = static_cast<const uint8_t*>(views_[1]->data) + loops_.row(1, row) + first * from_step;
-      if (to_step == 1 && from_step == 1) {
-        microkernels::int8_microkernels().loops.look_up(from, table_, n, to);
-      } else {
-        for (int64_t i = 0; i < n; ++i) to[i * to_step] = table_[from[i * from_step]];
+      const uint8_t* from = static_cast<const uint8_t*>(views_[1]->data) + loops_.row(1, row);
+      if (width_ > 0) {
+        from += first / width_ * from_step;
+        for (int64_t i = 0; i < n; i += width_, from += from_step) {
+          std::memcpy(to + i, from, static_cast<size_t>(width_));
+        }
+        look_up(reinterpret_cast<const uint8_t*>(to), table_, n, to);
+        return;
       }
+      from += first * from_step;
+      if (to_step == 1 && from_step == 1) return look_up(from, table_, n, to);
+      for (int64_t i = 0; i < n; ++i) to[i * to_step] = table_[from[i * from_step]];
     });
     return Error::Ok;
   }
@@ -145,9 +154,27 @@ class Int8LookupStep final : public Step {
   int64_t work() const override { return views_[0]->numel(); }
 
  private:
+  // Returns whether rows are short, and rows of the output are adjacent.
+  bool has_short_rows() const {
+    const int64_t inner = loops_.inner();
+    return loops_.rank >= 2 && inner <= kBlock / 8 && loops_.inner_stride(0) == 1 && loops_.inner_stride(1) == 1 &&
+           loops_.strides[0][loops_.rank - 2] == inner;
+  }
+
+  // Makes all rows of the last loop but one a single row, because each call of look_up() prepares the table. The last
+  // stride of the input remains the distance of the rows.
+  void join_rows() {
+    width_ = loops_.inner(), block_ = kBlock / width_ * width_;
+    const int last = --loops_.rank - 1;
+    loops_.sizes[last] *= width_;
+    loops_.strides[0][last] = 1;
+  }
+
   const View* views_[2] = {};
   const int8_t* table_ = nullptr;
   Loops loops_;
+  int64_t block_ = kBlock;
+  int64_t width_ = 0;  // the numbers of a row before join_rows(); 0 if rows are not joined
 };
 
 }  // namespace

@@ -5,13 +5,14 @@ A function can consist of several operators.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.fx import Graph, Node
 
-from rushlight.backends.cpu.lower.quantized_lowering import INT8_VALUES, MOVES
+from rushlight.backends.cpu.lower.quantized_lowering import INT8_VALUES, MOVES, SPLITS
 from rushlight.ir import meta
 from rushlight.ir.constants import Constants
 from rushlight.ir.edge_ops import aten_op, is_op
@@ -105,10 +106,14 @@ def _function_of(result: Node, constants: Constants, places: dict[Node, int]) ->
 
 
 def is_dequantized(node: object) -> bool:
-    """Returns whether a node dequantizes int8, or only moves a dequantized tensor."""
-    while is_op(node, *MOVES):
+    """Returns whether a node dequantizes int8, or only moves or splits a dequantized tensor."""
+    while is_op(node, *MOVES, *SPLITS) or _is_part(node):
         node = node.args[0]
     return dequantize_params(node) is not None
+
+
+def _is_part(node: object) -> bool:
+    return isinstance(node, Node) and node.target is operator.getitem and is_op(node.args[0], *SPLITS)
 
 
 def _is_elementwise(node: Node) -> bool:

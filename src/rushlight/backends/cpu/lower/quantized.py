@@ -17,6 +17,7 @@ from rushlight.backends.cpu.lower.lowering import in_order, order_of, result_ord
 from rushlight.backends.cpu.lower.quantized_lowering import (
     INT8_VALUES,
     MOVES,
+    SPLITS,
     Int8Weight,
     QuantizedLowering,
 )
@@ -581,14 +582,5 @@ _ROWS: dict[object, QuantizedLower] = {
     **dict.fromkeys(_POOLS, max_pool),
     aten.cat.default: _concatenate,
     aten.constant_pad_nd.default: _pad,
-    **dict.fromkeys(MOVES, _move),
-    **dict.fromkeys(
-        (
-            operator.getitem,
-            aten.split_with_sizes_copy.default,
-            aten.split_copy.Tensor,
-            aten.unbind_copy.int,
-        ),
-        _move,
-    ),
+    **dict.fromkeys((*MOVES, *SPLITS, operator.getitem), _move),
 }

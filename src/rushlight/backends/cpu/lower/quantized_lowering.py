@@ -328,6 +328,9 @@ MOVES = (
 )
 """Operators with one tensor argument that only move its elements."""
 
+SPLITS = (aten.split_with_sizes_copy.default, aten.split_copy.Tensor, aten.unbind_copy.int)
+"""Operators whose results are parts of their tensor argument."""
+
 
 def int8_weight(node: object, constants: Constants, axis: int = 0) -> Int8Weight | None:
     """Returns the int8 weight that a node dequantizes.
