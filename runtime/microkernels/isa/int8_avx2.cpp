@@ -43,6 +43,7 @@ RL_INLINE void add_pair(Sums& sums, const uint8_t* first, const uint8_t* second,
   sums = _mm256_add_epi32(sums, _mm256_madd_epi16(numbers, w));
 }
 
+#define RL_BLOCKS_3X3
 #define RL_NARROW
 RL_INLINE void store_narrow(uint8_t* to, Sums sums) {
   const __m256i quads = _mm256_shuffle_epi8(sums, _mm256_set1_epi32(0x0c080400));
@@ -52,10 +53,17 @@ RL_INLINE void store_narrow(uint8_t* to, Sums sums) {
 
 }  // namespace rushlight::microkernels::avx2_int8
 
+#include "microkernels/dwconv/impl/int8_3x3_avx2.h"
 #include "microkernels/tables/impl/int8.h"
 
 namespace rushlight::microkernels::avx2_int8 {
 
-extern const Int8Microkernels table = make_int8_table("avx2");
+static constexpr Int8Microkernels make_table() {
+  Int8Microkernels t = make_int8_table("avx2");
+  t.loops.depthwise_3x3 = &depthwise_3x3;
+  t.loops.pack_depthwise_3x3 = &pack_depthwise_3x3;
+  return t;
+}
+extern const Int8Microkernels table = make_table();
 
 }  // namespace rushlight::microkernels::avx2_int8

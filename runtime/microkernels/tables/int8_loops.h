@@ -46,8 +46,8 @@ inline int64_t window_pairs_size(int64_t height, int64_t width, int64_t stride, 
 // A depthwise convolution of 3 x 3 with a stride of 1 or 2, for a block of up to kDepthwise3x3Channels channels:
 // results out[x, channels] for x < count. It computes one row, or two rows if the vertical stride is 1.
 struct Int8Depthwise3x3 {
-  // sources[y * line + x * stride + tap in the line] + channel points to `channels` numbers. Nothing after them is
-  // read.
+  // sources[y * line + x * stride + tap in the line] + channel points to `channels` numbers. Up to 15 numbers after
+  // them are ignored.
   const int8_t* const* sources;
   int64_t line, stride;
   int64_t channel, channels;

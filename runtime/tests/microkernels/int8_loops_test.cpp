@@ -161,9 +161,16 @@ TEST_P(Int8LoopsTest, InterleaveThree) {
 }
 
 TEST_P(Int8LoopsTest, DepthwiseWindows) {
-  constexpr int64_t kLine = 12, kOutputs = 4, kMaxHeight = 5, kMaxWidth = 5;
-  for (const auto [height, width, stride] :
-       {std::array<int64_t, 3>{3, 3, 1}, {3, 3, 2}, {5, 5, 2}, {2, 3, 1}, {1, 4, 2}, {3, 2, 1}, {4, 1, 1}}) {
+  constexpr int64_t kLine = 15, kMaxOutputs = 7, kMaxHeight = 5, kMaxWidth = 5;
+  for (const auto [height, width, stride, count] : {std::array<int64_t, 4>{3, 3, 1, 4},
+                                                    {3, 3, 2, 7},
+                                                    {5, 5, 2, 6},
+                                                    {5, 5, 1, 4},
+                                                    {5, 5, 1, 1},
+                                                    {2, 3, 1, 7},
+                                                    {1, 4, 2, 5},
+                                                    {3, 2, 1, 3},
+                                                    {4, 1, 1, 7}}) {
     const int64_t taps = height * width;
     const auto pixels = numbers(kLine * kMaxHeight * 16), weights = numbers(taps * 16);
     std::vector<const int8_t*> sources;
@@ -171,10 +178,10 @@ TEST_P(Int8LoopsTest, DepthwiseWindows) {
     alignas(64) int16_t packed[kMaxHeight * kMaxWidth * 32];
     loops.pack_depthwise_window(weights.data(), 16, height, width, 16, packed);
     alignas(64) int16_t pairs[kLine * kMaxHeight * 32];
-    ASSERT_LE(window_pairs_size(height, width, stride, kOutputs), kLine * kMaxHeight * 32);
-    int32_t sums[kOutputs * 16];
-    loops.depthwise_window({sources.data(), kLine, height, width, stride, 0, packed, kOutputs, pairs, sums});
-    for (int64_t x = 0; x < kOutputs; ++x) {
+    ASSERT_LE(window_pairs_size(height, width, stride, count), kLine * kMaxHeight * 32);
+    int32_t sums[kMaxOutputs * 16];
+    loops.depthwise_window({sources.data(), kLine, height, width, stride, 0, packed, count, pairs, sums});
+    for (int64_t x = 0; x < count; ++x) {
       for (int64_t c = 0; c < 16; ++c) {
         int32_t expected = 0;
         for (int64_t tap = 0; tap < taps; ++tap) {
@@ -230,7 +237,7 @@ TEST_P(Int8LoopsTest, Depthwise3x3) {
                                                      {16, 2, 1, 6},
                                                      {5, 1, 1, 3}}) {
     const int64_t all = channels + kSkipped, out_stride = all + 2, row_stride = out_stride * count + 1;
-    const auto pixels = numbers(kLine * 4 * all), weights = numbers(9 * all);
+    const auto pixels = numbers(kLine * 4 * all + 15), weights = numbers(9 * all);
     std::vector<const int8_t*> sources;
     for (int64_t i = 0; i < kLine * (rows + 2); ++i) sources.push_back(pixels.data() + i * all);
     const auto offset = reals(channels);

@@ -1,4 +1,5 @@
-// The depthwise convolutions of Int8Loops, in namespace rushlight::microkernels::RL_ISA.
+// The depthwise convolutions of Int8Loops, in namespace rushlight::microkernels::RL_ISA. That namespace defines
+// RL_BLOCKS_3X3 if its table has Int8Loops::depthwise_3x3.
 #pragma once
 
 #include <cstring>
@@ -107,6 +108,8 @@ RL_INLINE Paired paired(Channels a, Channels b) {
   return pairs;
 }
 
+#if !defined(RL_BLOCKS_3X3)
+
 // Windows of 3 x 3 at stride 1 or 2. Pairs stay in registers for the next output.
 template <int Stride>
 RL_INLINE void depthwise_3x3_pass(const Int8DepthwiseWindow& d, int pass) {
@@ -162,6 +165,33 @@ static void depthwise_3x3(const Int8DepthwiseWindow& d) {
   for (int pass = 0; pass < kPasses; ++pass) depthwise_3x3_pass<Stride>(d, pass);
 }
 
+#endif
+
+// The number of adjacent outputs that are multiplied by a weight at a time.
+inline constexpr int kOutputs = kIsCompact ? 1 : 4;
+
+// Adds the products of stored pairs for `Outputs` outputs, from output x on. A line of pairs has `columns` pairs.
+template <int Outputs>
+RL_INLINE void sum_pairs(const Int8DepthwiseWindow& d, int64_t columns, int pass, int64_t x) {
+  const int64_t lines = d.height / 2, step = d.stride * kPassNumbers;
+  const int16_t* weights = d.weights + pass * kPassNumbers;
+  const int16_t* from = d.pairs + x * step;
+  PartSums acc[Outputs][kParts] = {};
+  for (int64_t line = 0; line < (d.height + 1) / 2; ++line, from += columns * kPassNumbers) {
+    const int64_t by = line < lines ? 1 : 2;
+    for (int64_t i = 0; i < d.width; i += by, weights += 32) {
+      RL_UNROLL for (int p = 0; p < kParts; ++p) {
+        const Part weight = load_part(weights + kPartNumbers * p);
+        RL_UNROLL for (int o = 0; o < Outputs; ++o) {
+          add_pairs(acc[o][p], load_part(from + o * step + kPassNumbers * i + kPartNumbers * p), weight);
+        }
+      }
+    }
+  }
+  int32_t* const sums = d.sums + x * 16 + pass * kPassChannels;
+  RL_UNROLL for (int o = 0; o < Outputs; ++o) store_channels(sums + o * 16, acc[o]);
+}
+
 static void depthwise_window_pass(const Int8DepthwiseWindow& d, int pass) {
   const int64_t columns = (d.count - 1) * d.stride + d.width, lines = d.height / 2;
   const int64_t channel = d.channel + pass * kPassChannels;
@@ -186,26 +216,21 @@ static void depthwise_window_pass(const Int8DepthwiseWindow& d, int pass) {
       here = next;
     }
   }
-  const int64_t step = d.stride * kPassNumbers;
-  for (int64_t x = 0; x < d.count; ++x) {
-    PartSums acc[kParts] = {};
-    const int16_t* w = d.weights + pass * kPassNumbers;
-    const int16_t* from = d.pairs + x * step;
-    for (int64_t line = 0; line < (d.height + 1) / 2; ++line, from += columns * kPassNumbers) {
-      const int64_t by = line < lines ? 1 : 2;
-      for (int64_t i = 0; i < d.width; i += by, w += 32) {
-        RL_UNROLL for (int p = 0; p < kParts; ++p) {
-          add_pairs(acc[p], load_part(from + kPassNumbers * i + kPartNumbers * p), load_part(w + kPartNumbers * p));
-        }
-      }
+  // The last outputs may overlap the outputs before them.
+  if (d.count < kOutputs) {
+    for (int64_t x = 0; x < d.count; ++x) sum_pairs<1>(d, columns, pass, x);
+  } else {
+    for (int64_t x = 0; x < d.count; x += kOutputs) {
+      sum_pairs<kOutputs>(d, columns, pass, x + kOutputs <= d.count ? x : d.count - kOutputs);
     }
-    store_channels(d.sums + x * 16 + pass * kPassChannels, acc);
   }
 }
 
 static void depthwise_window(const Int8DepthwiseWindow& d) {
+#if !defined(RL_BLOCKS_3X3)
   if (d.height == 3 && d.width == 3 && d.stride == 1) return depthwise_3x3<1>(d);
   if (d.height == 3 && d.width == 3 && d.stride == 2) return depthwise_3x3<2>(d);
+#endif
   for (int pass = 0; pass < kPasses; ++pass) depthwise_window_pass(d, pass);
 }
 

@@ -20,8 +20,10 @@ inline Int8Microkernels joined(const Int8Microkernels& products, const Int8Micro
   t.requantize = rest.requantize;
   t.dequantize = rest.dequantize;
   t.loops = rest.loops;
-  t.loops.depthwise_3x3 = products.loops.depthwise_3x3;
-  t.loops.pack_depthwise_3x3 = products.loops.pack_depthwise_3x3;
+  if (products.loops.depthwise_3x3) {
+    t.loops.depthwise_3x3 = products.loops.depthwise_3x3;
+    t.loops.pack_depthwise_3x3 = products.loops.pack_depthwise_3x3;
+  }
   t.loops.depthwise_quads = products.loops.depthwise_quads;
   t.loops.pack_depthwise_quads = products.loops.pack_depthwise_quads;
   return t;
