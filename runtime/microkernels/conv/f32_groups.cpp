@@ -87,8 +87,10 @@ void PackedGroups::apply(const DepthwiseRun& run) const {
 
 bool PackedGroups::reads_in_registers() const {
   const int64_t of_group = outputs / groups;
+  // With vectors of 8 floats, an output must read channels of its own half of a vector, or a single group.
+  const bool is_permuted = kernels->width >= 16 || inputs == of_group || of_group == kernels->width;
   return kernels->packed->grouped_3x3 && has_two_rows(window) && window.kernel_h == 3 && inputs <= of_group &&
-         kernels->width % of_group == 0;
+         kernels->width % of_group == 0 && is_permuted;
 }
 
 void PackedGroups::rows_in_registers(const float* in, const Part& part, float* out) const {

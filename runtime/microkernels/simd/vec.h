@@ -64,14 +64,15 @@ RL_INLINE Floats add_fused(Floats sum, Floats x, Floats y) {
 }
 
 #ifdef RL_PERMUTES
-// Returns a vector whose element i is element index[i] of x, with one instruction.
+// Returns a vector of elements of x, with one instruction. Element i is x[index[i]]. With vectors of 8 floats, index[i]
+// must be in the same half of the vector as i: some processors permute within halves in half the time.
 RL_INLINE Floats permuted(Floats x, Ints index) {
-#if !defined(__clang__)
+#if RL_WIDTH == 8
+  return (Floats)_mm256_permutevar_ps((__m256)x, (__m256i)index);
+#elif !defined(__clang__)
   return __builtin_shuffle(x, index);
-#elif RL_WIDTH == 16
-  return (Floats)_mm512_permutexvar_ps((__m512i)index, (__m512)x);
 #else
-  return (Floats)_mm256_permutevar8x32_ps((__m256)x, (__m256i)index);
+  return (Floats)_mm512_permutexvar_ps((__m512i)index, (__m512)x);
 #endif
 }
 #endif

@@ -227,7 +227,8 @@ struct F32PackedMicrokernels {
   void (*grouped_line)(const GroupedLine& line);
   // Computes a grouped convolution with a window of 3 x 3. It reads the image without grouped_line(). run.planes is the
   // number of input channels of a group. A vector of outputs contains whole groups, and their inputs fit into one
-  // vector. Null if the instruction set cannot permute vectors.
+  // vector. With vectors of 8 floats, a group has as many inputs as outputs, or 8 outputs. Null if the instruction set
+  // cannot permute vectors.
   void (*grouped_3x3)(const DepthwiseRun& run, const GroupedChannels& groups);
   void (*pool)(const PooledPixels& pixels);
   // The transforms for tiles of 2, 3 and 4 outputs along an axis, and those for a stride of 2, which treat even and odd

@@ -453,6 +453,8 @@ static void grouped_line(const GroupedLine& l) {
     if (l.group_inputs == 2) done = grouped_vectors<2, 2>(l);
     if (l.group_inputs == 4) done = grouped_vectors<4, 4>(l);
     if (l.group_inputs == 8) done = grouped_vectors<8, 8>(l);
+  } else if (l.group_inputs == 2 && l.group_outputs == 4) {
+    done = grouped_vectors<2, 4>(l);
   } else if (l.group_inputs == 1) {
     if (l.group_outputs == 2) done = grouped_vectors<1, 2>(l);
     if (l.group_outputs == 4) done = grouped_vectors<1, 4>(l);
