@@ -90,9 +90,37 @@ void quads(int rows, int vectors, const Int8Tile& tile) {
   vectors == 1 ? quads_of<1>(rows, tile, Rows{}) : quads_of<2>(rows, tile, Rows{});
 }
 
+RL_INLINE void pack_bytes(const uint8_t* from, __m256i change, uint8_t* to) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_xor_si256(load(from), change));
+}
+RL_INLINE void pack_half(const uint8_t* from, __m256i change, uint8_t* to) {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_xor_si128(bytes, _mm256_castsi256_si128(change)));
+}
+
+// The last vector of a row overlaps the vector before it.
+void pack_rows(const LhsRows& lhs, int64_t rows, void* to) {
+  const __m256i change = _mm256_set1_epi8(static_cast<char>(lhs.sign_mask ^ 0x80));
+  const int64_t n = lhs.numbers;
+  const uint8_t* from = lhs.from;
+  uint8_t* row = static_cast<uint8_t*>(to);
+  for (int64_t i = 0; i < rows; ++i, from += lhs.from_stride, row += lhs.to_stride) {
+    int64_t j = 0;
+    for (; j + 32 <= n; j += 32) pack_bytes(from + j, change, row + j);
+    if (j == n) continue;
+    if (n >= 32) {
+      pack_bytes(from + n - 32, change, row + n - 32);
+    } else if (n >= 16) {
+      pack_half(from, change, row);
+      pack_half(from + n - 16, change, row + n - 16);
+    } else {
+      for (; j < n; ++j) row[j] = static_cast<uint8_t>(from[j] ^ lhs.sign_mask ^ 0x80);
+    }
+  }
+}
+
 void pack_lhs(const uint8_t* from, uint8_t sign_mask, int64_t n, void* to) {
-  uint8_t* const lhs = static_cast<uint8_t*>(to);
-  for (int64_t i = 0; i < n; ++i) lhs[i] = static_cast<uint8_t>(from[i] ^ sign_mask ^ 0x80);
+  pack_rows({from, 0, sign_mask, n, 0}, 1, to);
 }
 
 void fill_lhs(int8_t value, int64_t n, void* to) { std::memset(to, value ^ 0x80, static_cast<size_t>(n)); }
@@ -130,7 +158,7 @@ Int8Microkernels pairs_over(const Int8Microkernels& base) {
   t.lhs_size = 1;
   t.lhs_offset = 128;
   t.pack_lhs = &pack_lhs;
-  t.pack_rows = nullptr;
+  t.pack_rows = &pack_rows;
   t.fill_lhs = &fill_lhs;
   t.gemm = &sums_of<Int8Tile>;
   t.gemm_results = nullptr;

@@ -71,7 +71,7 @@ TEST(Int8SmallSums, ProductsAreExactAtTheEnds) {
     const Int8Microkernels* const set = set_for(sums);
     if (set == nullptr) GTEST_SKIP() << "no set of tiles for small sums here";
     std::mt19937 random{3};
-    for (const int64_t k : {1, 6, 64, 131}) {
+    for (const int64_t k : {1, 6, 21, 64, 131}) {
       const int64_t m = 23, n = 37;
       std::vector<int8_t> rows(static_cast<size_t>(m * k));
       std::generate(rows.begin(), rows.end(),

@@ -118,7 +118,10 @@ class Int8GemmStep final : public Step {
     const int64_t size = round_up(static_cast<int64_t>(microkernels::packed_rhs_size(*set, c.outputs, c.depth())), 64);
     const int8_t* const from = binder.int8_constant(op.weight(), c.groups * size);
     if (from == nullptr) return nullptr;
-    microkernels::SmallSums sums = microkernels::SmallSums::Quads;
+    // With fewer terms, pairs are faster, because their tiles have more rows.
+    constexpr int64_t kMinQuadDepth = 48;
+    microkernels::SmallSums sums =
+        c.depth() < kMinQuadDepth ? microkernels::SmallSums::Pairs : microkernels::SmallSums::Quads;
     for (int64_t g = 0; g < c.groups; ++g) {
       sums = std::min(sums, microkernels::small_sums(*set, from + g * size, c.outputs, c.depth()));
     }
