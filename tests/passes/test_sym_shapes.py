@@ -8,6 +8,7 @@ import pytest
 import torch
 from tests.passes.support import edge_of
 
+import rushlight
 from rushlight.compiler.edge import to_edge
 from rushlight.ir import meta
 from rushlight.ir.spec import TensorShapeDynamism
@@ -34,3 +35,22 @@ def test_a_dim_without_bound_makes_an_unbounded_tensor() -> None:
     program = run_passes(program, [SpecPropPass(), ConstraintBasedSymShapeEvalPass()]).exported_program
     spec = meta.get_spec(next(iter(program.graph.nodes)))
     assert spec.shape_dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND
+
+
+class Parts(torch.nn.Module):
+    """Parts of tensors whose sizes depend on the data."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        steps = torch.unique(x.long())
+        return torch.nonzero(x > 0)[::2] * 2, steps[1:] * 2, steps.narrow(0, 1, steps.shape[0] - 1) + 1
+
+
+@pytest.mark.parametrize("most", [9, None])
+def test_parts_of_sizes_without_bound_have_no_bound(most: int | None) -> None:
+    dims = ({0: torch.export.Dim("n", min=2, max=most)},)
+    program = torch.export.export(Parts(), (torch.randn(5, 3),), dynamic_shapes=dims)
+    compiled = rushlight.load(rushlight.compile(program, partitioner=()).buffer)
+    for rows in (2, 9):
+        x = 3 * torch.randn(rows, 3)
+        for got, want in zip(compiled(x), Parts()(x), strict=True):
+            torch.testing.assert_close(got, want)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import sympy
 import torch
-from torch.utils._sympy.value_ranges import ValueRanges
+from torch.utils._sympy.numbers import int_oo
+from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 IntLike = int | torch.SymInt
 
@@ -43,10 +44,27 @@ def bounds(value: IntLike) -> tuple[int, int | None]:
     constant = node.maybe_as_int()
     if constant is not None:
         return int(constant), int(constant)
-    ranges: ValueRanges[sympy.Expr] = node.shape_env.bound_sympy(node.expr)
+    ranges: ValueRanges[sympy.Expr] = bound_sympy(node.expr, _ranges_of_symbols(node))
     lower = as_int(ranges.lower)
     upper = as_int(ranges.upper)
     return (lower if lower is not None else -_UNBOUNDED), upper
+
+
+def _ranges_of_symbols(node: Any) -> dict[sympy.Symbol, ValueRanges[sympy.Expr]]:
+    """Returns the ranges of the symbols in a symbolic size.
+
+    Torch writes the missing bound of a data-dependent size as a large number. It becomes infinite here, so
+    that the bounds of expressions such as `size // 2` are also missing.
+    """
+    known = node.shape_env.var_to_range
+    return {
+        symbol: ValueRanges(
+            -int_oo if as_int(known[symbol].lower) is None else known[symbol].lower,
+            int_oo if as_int(known[symbol].upper) is None else known[symbol].upper,
+        )
+        for symbol in node.expr.free_symbols
+        if symbol in known
+    }
 
 
 def upper_bound(value: IntLike) -> int | None:
