@@ -56,6 +56,13 @@ inline Error require_residual(const View& residual, const View& out) {
   return Error::Ok;
 }
 
+// Returns whether the views are the scales and zero points of the rows of a GEMM's LHS: one for each row, or one for
+// all rows.
+inline bool are_row_parameters(const View& scales, const View& zeros, int64_t rows) {
+  return scales.rank == 1 && zeros.has_sizes_of(scales) && (scales.sizes[0] == 1 || scales.sizes[0] == rows) &&
+         is_dense(scales) && is_dense(zeros);
+}
+
 // Returns the window of a convolution over `in`. The elements of the padding are `zero`.
 inline microkernels::Int8Window window_of(const Window& w, const View& in, const View& out, int32_t zero) {
   microkernels::Int8Window b = microkernels::int8_window(w, in.sizes, out.sizes);

@@ -38,10 +38,8 @@ class Int4GemmStep final : public Step {
     RL_TRY(require_images(*in_, *out_));
     rows_ = out_->sizes[0] * out_->sizes[1] * out_->sizes[2];
     RL_REQUIRE(in_->sizes[3] == depth_ && out_->sizes[3] == columns_ &&
-                   in_->sizes[0] * in_->sizes[1] * in_->sizes[2] == rows_ && row_scales_->rank == 1 &&
-                   row_zeros_->rank == 1 && row_scales_->sizes[0] == row_zeros_->sizes[0] &&
-                   (row_scales_->sizes[0] == 1 || row_scales_->sizes[0] == rows_) && is_dense(*row_scales_) &&
-                   is_dense(*row_zeros_),
+                   in_->sizes[0] * in_->sizes[1] * in_->sizes[2] == rows_ &&
+                   are_row_parameters(*row_scales_, *row_zeros_, rows_),
                InvalidProgram, "the shapes of the operands of a GEMM with int4 weights do not match");
     if (residual_ == nullptr) return Error::Ok;
     RL_REQUIRE(residual_->rank == 4 && is_dense(*residual_) && residual_->numel() == out_->numel(), InvalidProgram,

@@ -50,10 +50,7 @@ class Int8GemmStep final : public Step {
     RL_REQUIRE(c.prepare(in_->sizes, out_->sizes), InvalidProgram, "the window of an int8 convolution is too large");
     if (residual_) RL_TRY(require_residual(*residual_, *out_));
     if (row_scales_ == nullptr) return Error::Ok;
-    RL_REQUIRE(row_scales_->rank == 1 && row_zeros_->rank == 1 && row_scales_->sizes[0] == row_zeros_->sizes[0] &&
-                   (row_scales_->sizes[0] == 1 || row_scales_->sizes[0] == c.pixels()) && is_dense(*row_scales_) &&
-                   is_dense(*row_zeros_) && c.is_pointwise(),
-               InvalidProgram,
+    RL_REQUIRE(c.is_pointwise() && are_row_parameters(*row_scales_, *row_zeros_, c.pixels()), InvalidProgram,
                "the shapes of the row scales and row zero points of an int8 GEMM do not match its input");
     return Error::Ok;
   }
