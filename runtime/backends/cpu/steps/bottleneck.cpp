@@ -58,43 +58,15 @@ class BottleneckStep final : public Step {
   }
 
   Error prepare() override {
-    RL_ASSIGN(in_image_, image_of(*in_));
-    RL_ASSIGN(out_image_, image_of(*out_));
-    residual_image_ = {};
-    if (residual_) {
-      RL_ASSIGN(residual_image_, image_of(*residual_));
-      RL_REQUIRE(std::equal(out_image_.sizes, out_image_.sizes + 4, residual_image_.sizes), InvalidProgram,
-                 "the residual of a bottleneck does not have the shape of the output");
-    }
-    const Window& a = expand_.window;
-    height_ = size_after(in_image_.sizes[1], a.kernel_h, a.stride_h, a.pad_h, a.dilation_h);
-    width_ = size_after(in_image_.sizes[2], a.kernel_w, a.stride_w, a.pad_w, a.dilation_w);
-    const int64_t outputs = has_product_ ? project_.outputs : expand_.outputs;
-    // The depthwise convolution may have more padding at the bottom and on the right than the window needs, so that its
-    // output is larger.
-    RL_REQUIRE(height_ > 0 && width_ > 0 && in_image_.sizes[0] == out_image_.sizes[0] &&
-                   in_image_.sizes[3] == expand_.channels && out_image_.sizes[3] == outputs,
-               InvalidProgram, "the shapes or strides of the operands of a bottleneck do not match its weights");
+    RL_TRY(read_shapes());
     band_ = 1;
     const int64_t most = depthwise_.kernels->width >= 16 ? kLargeBandFloats : kBandFloats;
     while (band_ < out_image_.sizes[1] && between_floats(band_ + 1) <= most) ++band_;
-    // Prepares for the largest number of rows at a time.
-    Image rows = dense(nullptr, std::min(source_rows(band_), height_), width_, expand_.outputs);
-    const Image input = source(0, rows.sizes[1], nullptr);
-    RL_TRY(expand_.prepare(input, rows, nullptr));
-    own_floats_ = static_cast<int64_t>(expand_.scratch_floats(1));
-    const Image between = dense(nullptr, height_, width_, expand_.outputs);
-    const Image after = dense(nullptr, out_image_.sizes[1], out_image_.sizes[2], expand_.outputs);
-    RL_TRY(depthwise_.prepare(between, after));
-    if (!has_product_) {
-      RL_REQUIRE(out_image_.has_channels_last(), InvalidProgram, "the output of a bottleneck is not channels-last");
-      return Error::Ok;
-    }
-    Image target = rows_of(out_image_, 0, band_), residual = rows_of(residual_image_, 0, band_);
-    target.sizes[0] = residual.sizes[0] = 1;
-    rows = dense(nullptr, band_, out_image_.sizes[2], expand_.outputs);
-    RL_TRY(project_.prepare(rows, target, residual_ ? &residual : nullptr));
-    own_floats_ = std::max(own_floats_, static_cast<int64_t>(project_.scratch_floats(1)));
+    RL_TRY(prepare_expand());
+    RL_TRY(depthwise_.prepare(dense(nullptr, height_, width_, expand_.outputs),
+                              dense(nullptr, out_image_.sizes[1], out_image_.sizes[2], expand_.outputs)));
+    if (has_product_) return prepare_project();
+    RL_REQUIRE(out_image_.has_channels_last(), InvalidProgram, "the output of a bottleneck is not channels-last");
     return Error::Ok;
   }
 
@@ -144,6 +116,47 @@ class BottleneckStep final : public Step {
     c.zeros = padding_pixel(binder, c.groups * c.channels);
   }
 
+  // Sets the images of the operands and the sizes of the first convolution's result, and checks that the shapes match.
+  Error read_shapes() {
+    RL_ASSIGN(in_image_, image_of(*in_));
+    RL_ASSIGN(out_image_, image_of(*out_));
+    residual_image_ = {};
+    if (residual_) {
+      RL_ASSIGN(residual_image_, image_of(*residual_));
+      RL_REQUIRE(std::equal(out_image_.sizes, out_image_.sizes + 4, residual_image_.sizes), InvalidProgram,
+                 "the residual of a bottleneck does not have the shape of the output");
+    }
+    const Window& a = expand_.window;
+    height_ = size_after(in_image_.sizes[1], a.kernel_h, a.stride_h, a.pad_h, a.dilation_h);
+    width_ = size_after(in_image_.sizes[2], a.kernel_w, a.stride_w, a.pad_w, a.dilation_w);
+    const int64_t outputs = has_product_ ? project_.outputs : expand_.outputs;
+    // The depthwise convolution may have more padding at the bottom and on the right than the window needs, so that its
+    // output is larger.
+    RL_REQUIRE(height_ > 0 && width_ > 0 && in_image_.sizes[0] == out_image_.sizes[0] &&
+                   in_image_.sizes[3] == expand_.channels && out_image_.sizes[3] == outputs,
+               InvalidProgram, "the shapes or strides of the operands of a bottleneck do not match its weights");
+    return Error::Ok;
+  }
+
+  // Prepares the first convolution for the largest number of rows at a time.
+  Error prepare_expand() {
+    const Image rows = dense(nullptr, std::min(source_rows(band_), height_), width_, expand_.outputs);
+    const Image input = source(0, rows.sizes[1], nullptr);
+    RL_TRY(expand_.prepare(input, rows, nullptr));
+    own_floats_ = static_cast<int64_t>(expand_.scratch_floats(1));
+    return Error::Ok;
+  }
+
+  // Prepares the GEMM for the largest number of rows at a time.
+  Error prepare_project() {
+    Image target = rows_of(out_image_, 0, band_), residual = rows_of(residual_image_, 0, band_);
+    target.sizes[0] = residual.sizes[0] = 1;
+    const Image rows = dense(nullptr, band_, out_image_.sizes[2], expand_.outputs);
+    RL_TRY(project_.prepare(rows, target, residual_ ? &residual : nullptr));
+    own_floats_ = std::max(own_floats_, static_cast<int64_t>(project_.scratch_floats(1)));
+    return Error::Ok;
+  }
+
   // Returns the number of rows of the first convolution that `rows` adjacent output rows read.
   int64_t source_rows(int64_t rows) const {
     const Window& b = depthwise_.window;
@@ -170,47 +183,65 @@ class BottleneckStep final : public Step {
     return image;
   }
 
+  // The scratch memory of a worker, and its copies of the convolutions, whose prepare() depends on the number of rows.
+  struct Worker {
+    float* ring;  // row i of the first convolution is row i % source_rows(band_)
+    float* band;  // depthwise results
+    float* own;   // scratch memory of the convolutions
+    microkernels::PackedConvolution expand, project;
+  };
+
   // Computes output rows [first, last) of an image.
   Error compute_rows(KernelRuntimeContext& context, float* scratch, int64_t image, int64_t first, int64_t last) const {
-    const Window& b = depthwise_.window;
-    float* const ring = scratch;  // row i of the first convolution is row i % ring_rows
-    float* const band = ring + ring_floats(band_);
-    float* const own = band + band_floats(band_);
-    const int64_t ring_rows = source_rows(band_), row_floats = width_ * expand_.outputs;
-    // Copies, because prepare() changes them for the number of rows.
-    microkernels::PackedConvolution expand = expand_, project = project_;
+    float* const band = scratch + ring_floats(band_);
+    Worker worker{scratch, band, band + band_floats(band_), expand_, project_};
     int64_t next = 0;  // the next row of the first convolution to compute
     for (int64_t y = first; y < last; y += band_) {
       const int64_t count = std::min(band_, last - y);
-      const int64_t top = y * b.stride_h - b.pad_h;
+      const int64_t top = y * depthwise_.window.stride_h - depthwise_.window.pad_h;
       const int64_t end = std::min(height_, top + source_rows(count));
       next = std::max({next, top, int64_t{0}});
-      while (next < end) {
-        // The rows that are adjacent in the ring buffer.
-        const int64_t at = next % ring_rows, adjacent = std::min(end - next, ring_rows - at);
-        const Image target = dense(ring + at * row_floats, adjacent, width_, expand_.outputs);
-        const Image input = source(next, adjacent, &expand.window.pad_h);
-        RL_TRY(expand.prepare(input, target, nullptr));
-        const float* const from = input.data + image * in_image_.strides[0];
-        expand.run(context, 1, &from, target.data, nullptr, own);
-        next += adjacent;
-      }
-      Image target = rows_of(out_image_, y, count);
-      target.data += image * out_image_.strides[0];
-      target.sizes[0] = 1;
-      if (!has_product_) {
-        depthwise_.compute({y, count, ring, ring_rows, target.data, target.strides[1], target.strides[2]});
-        continue;
-      }
-      const Image between = dense(band, count, target.sizes[2], expand_.outputs);
-      depthwise_.compute({y, count, ring, ring_rows, band, between.strides[1], between.strides[2]});
-      Image residual = rows_of(residual_image_, y, count);
-      residual.data += image * residual_image_.strides[0];
-      residual.sizes[0] = 1;
-      RL_TRY(project.prepare(between, target, residual_ ? &residual : nullptr));
-      const float* const from = band;
-      project.run(context, 1, &from, target.data, residual_ ? residual.data : nullptr, own);
+      RL_TRY(expand_rows(context, worker, image, next, end));
+      next = std::max(next, end);
+      RL_TRY(compute_band(context, worker, image, y, count));
     }
+    return Error::Ok;
+  }
+
+  // Computes rows [first, end) of the first convolution into the ring buffer.
+  Error expand_rows(KernelRuntimeContext& context, Worker& worker, int64_t image, int64_t first, int64_t end) const {
+    const int64_t ring_rows = source_rows(band_), row_floats = width_ * expand_.outputs;
+    while (first < end) {
+      // The rows that are adjacent in the ring buffer.
+      const int64_t at = first % ring_rows, adjacent = std::min(end - first, ring_rows - at);
+      const Image target = dense(worker.ring + at * row_floats, adjacent, width_, expand_.outputs);
+      const Image input = source(first, adjacent, &worker.expand.window.pad_h);
+      RL_TRY(worker.expand.prepare(input, target, nullptr));
+      const float* const from = input.data + image * in_image_.strides[0];
+      worker.expand.run(context, 1, &from, target.data, nullptr, worker.own);
+      first += adjacent;
+    }
+    return Error::Ok;
+  }
+
+  // Computes `count` output rows from y on. The ring buffer contains the rows that they read.
+  Error compute_band(KernelRuntimeContext& context, Worker& worker, int64_t image, int64_t y, int64_t count) const {
+    const int64_t ring_rows = source_rows(band_);
+    Image target = rows_of(out_image_, y, count);
+    target.data += image * out_image_.strides[0];
+    target.sizes[0] = 1;
+    if (!has_product_) {
+      depthwise_.compute({y, count, worker.ring, ring_rows, target.data, target.strides[1], target.strides[2]});
+      return Error::Ok;
+    }
+    const Image between = dense(worker.band, count, target.sizes[2], expand_.outputs);
+    depthwise_.compute({y, count, worker.ring, ring_rows, worker.band, between.strides[1], between.strides[2]});
+    Image residual = rows_of(residual_image_, y, count);
+    residual.data += image * residual_image_.strides[0];
+    residual.sizes[0] = 1;
+    RL_TRY(worker.project.prepare(between, target, residual_ ? &residual : nullptr));
+    const float* const from = worker.band;
+    worker.project.run(context, 1, &from, target.data, residual_ ? residual.data : nullptr, worker.own);
     return Error::Ok;
   }
 
