@@ -44,7 +44,6 @@ class CopyStep final : public Step {
     RL_REQUIRE(in_->has_sizes_of(*out_), InvalidProgram, "the input and the output of a copy have different shapes");
     const View* const views[] = {out_, in_};
     loops_ = make_loops(views, 2);
-    // The dimension along which the input is contiguous, or -1 if this is the innermost dimension or there is none.
     across_ = -1;
     if (in_->dtype == ScalarType::Float && loops_.inner_stride(1) > 1 && !joins_pairs()) {
       for (int i = 0; i + 1 < loops_.rank; ++i) {
@@ -57,41 +56,51 @@ class CopyStep final : public Step {
   Error run(Run& run) override {
     if (out_->numel() == 0) return Error::Ok;
     const int64_t workers = out_->numel() < kSerialWork ? 1 : run.workers;
-    const int64_t inner = loops_.inner();
+    const bool has_contiguous_rows = loops_.inner_stride(0) == 1 && loops_.inner_stride(1) == 1;
     if (across_ >= 0) {
-      const int64_t rows = loops_.sizes[across_];
-      const int64_t blocks = divide_up(inner, kSquare);
-      const int64_t others = loops_.outer() / rows;
-      for_workers(run.context, workers, others * blocks, [&](int64_t, int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) transpose(i / blocks, i % blocks * kSquare, rows);
-      });
-      return Error::Ok;
-    }
-    if (inner < kShortRow && loops_.rank > 1) {
-      const int64_t count = loops_.sizes[loops_.rank - 2];
-      for_workers(run.context, workers, loops_.outer() / count, [&](int64_t, int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) move_short_rows(i * count);
-      });
-      return Error::Ok;
-    }
-    if (loops_.outer() >= workers && loops_.rank > 1 && loops_.inner_stride(0) == 1 && loops_.inner_stride(1) == 1) {
+      copy_transposed(run.context, workers);
+    } else if (loops_.inner() < kShortRow && loops_.rank > 1) {
+      copy_short_rows(run.context, workers);
+    } else if (loops_.outer() >= workers && loops_.rank > 1 && has_contiguous_rows) {
       for_workers(run.context, workers, loops_.outer(),
                   [&](int64_t, int64_t begin, int64_t end) { move_contiguous_rows(begin, end); });
-      return Error::Ok;
+    } else {
+      copy_pieces(run.context, workers);
     }
-    const int64_t pieces = loops_.outer() >= workers ? 1 : workers;
-    for_workers(run.context, workers, loops_.outer() * pieces, [&](int64_t, int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t row = i / pieces, piece = i % pieces;
-        move(row, inner * piece / pieces, inner * (piece + 1) / pieces);
-      }
-    });
     return Error::Ok;
   }
 
   const char* name() const override { return "copy"; }
 
  private:
+  // Copies blocks of kSquare columns. A block has all rows along across_.
+  void copy_transposed(KernelRuntimeContext& context, int64_t workers) const {
+    const int64_t rows = loops_.sizes[across_], blocks = divide_up(loops_.inner(), kSquare);
+    const int64_t others = loops_.outer() / rows;
+    for_workers(context, workers, others * blocks, [&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) transpose(i / blocks, i % blocks * kSquare, rows);
+    });
+  }
+
+  void copy_short_rows(KernelRuntimeContext& context, int64_t workers) const {
+    const int64_t count = loops_.sizes[loops_.rank - 2];
+    for_workers(context, workers, loops_.outer() / count, [&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) move_short_rows(i * count);
+    });
+  }
+
+  // Copies whole rows, or pieces of rows if there are fewer rows than workers.
+  void copy_pieces(KernelRuntimeContext& context, int64_t workers) const {
+    const int64_t inner = loops_.inner(), pieces = loops_.outer() >= workers ? 1 : workers;
+    for_workers(context, workers, loops_.outer() * pieces, [&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t piece = i % pieces;
+        move(i / pieces, inner * piece / pieces, inner * (piece + 1) / pieces);
+      }
+    });
+  }
+
+  // Copies elements [begin, end) of a row.
   void move(int64_t row, int64_t begin, int64_t end) const {
     switch (element_size(in_->dtype)) {
       case 1:
@@ -165,7 +174,8 @@ class CopyStep final : public Step {
     }
   }
 
-  // Transposes columns [first, first + kSquare) of the innermost dimension with all rows of across_, in blocks.
+  // Copies columns [first, first + kSquare) of the innermost dimension for all rows along across_. `other` counts the
+  // positions in the other dimensions.
   void transpose(int64_t other, int64_t first, int64_t rows) const {
     int64_t from_offset = 0, to_offset = 0;
     for (int i = loops_.rank - 2; i >= 0; --i) {
@@ -180,15 +190,17 @@ class CopyStep final : public Step {
     float* to = out_->floats() + to_offset + first * to_step;
     const float* from = in_->floats() + from_offset + first * from_step;
     const int64_t columns = std::min(kSquare, loops_.inner() - first);
-    constexpr int64_t kRows = 16, kLeast = 4;
-    if (to_step == 1 && rows >= kLeast && columns >= kLeast) {
-      for (int64_t r = 0; r < rows; r += kRows) {
-        rushlight::transpose(from + r, from_step, columns, std::min(kRows, rows - r), to + r * to_row, to_row);
+    constexpr int64_t kVectorRows = 16, kMinSide = 4;  // for the transpose with vectors
+    if (to_step == 1 && rows >= kMinSide && columns >= kMinSide) {
+      for (int64_t r = 0; r < rows; r += kVectorRows) {
+        const int64_t count = std::min(kVectorRows, rows - r);
+        rushlight::transpose(from + r, from_step, columns, count, to + r * to_row, to_row);
       }
       return;
     }
-    for (int64_t r = 0; r < rows; r += 8) {
-      const int64_t count = std::min<int64_t>(8, rows - r);
+    constexpr int64_t kRows = 8;
+    for (int64_t r = 0; r < rows; r += kRows) {
+      const int64_t count = std::min(kRows, rows - r);
       for (int64_t c = 0; c < columns; ++c) {
         const float* source = from + c * from_step + r;
         float* target = to + c * to_step + r * to_row;
@@ -200,6 +212,7 @@ class CopyStep final : public Step {
   const View* in_ = nullptr;
   const View* out_ = nullptr;
   Loops loops_;
+  // The dimension along which the input is contiguous, or -1 if this is the innermost dimension or there is none.
   int across_ = -1;
 };
 
