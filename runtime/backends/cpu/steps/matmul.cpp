@@ -20,25 +20,20 @@ class MatMulStep final : public Step {
   }
 
   Error prepare() override {
-    const View &a = *a_, &b = *b_, &out = *out_;
-    bool fits = a.rank == 4 && b.rank == 4 && out.rank == 4;
-    for (int i = 0; i < 2; ++i) fits = fits && a.sizes[i] == out.sizes[i] && b.sizes[i] == out.sizes[i];
-    fits = fits && a.sizes[2] == out.sizes[2] && b.sizes[3] == out.sizes[3] && a.sizes[3] == b.sizes[2] &&
-           (a.sizes[3] <= 1 || a.strides[3] == 1) && (out.sizes[3] <= 1 || out.strides[3] == 1);
-    const bool is_transposed = b.sizes[3] > 1 && b.strides[3] != 1;
-    fits = fits && (!is_transposed || b.sizes[2] <= 1 || b.strides[2] == 1);
-    RL_REQUIRE(fits, InvalidProgram, "the shapes or strides of the operands of a matrix product do not match");
+    RL_REQUIRE(have_matching_shapes() && have_supported_strides(), InvalidProgram,
+               "the shapes or strides of the operands of a matrix product do not match");
     using microkernels::F32Gemm;
+    const View &a = *a_, &b = *b_, &out = *out_;
     gemm_ = F32Gemm{};
     gemm_.k = a.sizes[3];
     gemm_.bias_of = microkernels::BiasOf::None;
-    // The transposed product has one row if this product has one column.
+    // A product with one column is faster as a transposed product with one row.
     swaps_ = out.sizes[3] == 1 && (gemm_.k <= 1 || b.strides[2] == 1) && (out.sizes[2] <= 1 || out.strides[2] == 1);
     gemm_.m = swaps_ ? 1 : out.sizes[2];
     gemm_.n = swaps_ ? out.sizes[2] : out.sizes[3];
     gemm_.lda = a.strides[2];
-    gemm_.rhs = swaps_ || is_transposed ? F32Gemm::Rhs::Transposed : F32Gemm::Rhs::Rows;
-    gemm_.ldb = swaps_ ? a.strides[2] : is_transposed ? b.strides[3] : b.strides[2];
+    gemm_.rhs = swaps_ || is_transposed() ? F32Gemm::Rhs::Transposed : F32Gemm::Rhs::Rows;
+    gemm_.ldb = swaps_ ? a.strides[2] : is_transposed() ? b.strides[3] : b.strides[2];
     gemm_.ldc = out.strides[2];
     return Error::Ok;
   }
@@ -56,16 +51,16 @@ class MatMulStep final : public Step {
       float* scratch = run.scratch + worker * worker_floats();
       for (int64_t i = begin; i < end; ++i) {
         const int64_t part = i % parts;
-        microkernels::F32Gemm p = gemm_;
-        p.a = at(swaps_ ? *b_ : *a_, i / parts);
-        p.b = at(swaps_ ? *a_ : *b_, i / parts);
-        p.c = at(*out_, i / parts);
+        microkernels::F32Gemm gemm = gemm_;
+        gemm.a = matrix_of(swaps_ ? *b_ : *a_, i / parts);
+        gemm.b = matrix_of(swaps_ ? *a_ : *b_, i / parts);
+        gemm.c = matrix_of(*out_, i / parts);
         const int64_t begin_column = panels * part / parts * step;
-        const int64_t end_column = std::min(p.n, panels * (part + 1) / parts * step);
-        if (microkernels::has_few_rows(p)) {
-          microkernels::multiply_few_rows(*kernels_, p, begin_column, end_column);
+        const int64_t end_column = std::min(gemm.n, panels * (part + 1) / parts * step);
+        if (microkernels::has_few_rows(gemm)) {
+          microkernels::multiply_few_rows(*kernels_, gemm, begin_column, end_column);
         } else {
-          microkernels::multiply(*kernels_, p, 0, p.m, begin_column, end_column, scratch);
+          microkernels::multiply(*kernels_, gemm, 0, gemm.m, begin_column, end_column, scratch);
         }
       }
     });
@@ -76,8 +71,23 @@ class MatMulStep final : public Step {
   int64_t work() const override { return 2 * out_->numel() * gemm_.k; }
 
  private:
+  // The shapes are a [n, m, rows, depth], b [n, m, depth, columns] and output [n, m, rows, columns].
+  bool have_matching_shapes() const {
+    const View &a = *a_, &b = *b_, &out = *out_;
+    return a.rank == 4 && b.rank == 4 && out.rank == 4 && std::equal(a.sizes, a.sizes + 3, out.sizes) &&
+           std::equal(b.sizes, b.sizes + 2, out.sizes) && b.sizes[3] == out.sizes[3] && a.sizes[3] == b.sizes[2];
+  }
+  // The rows of a and of the output are contiguous, and either the rows or the columns of b.
+  bool have_supported_strides() const {
+    const View &a = *a_, &b = *b_, &out = *out_;
+    return (a.sizes[3] <= 1 || a.strides[3] == 1) && (out.sizes[3] <= 1 || out.strides[3] == 1) &&
+           (!is_transposed() || b.sizes[2] <= 1 || b.strides[2] == 1);
+  }
+  // Returns whether the rows of b are not contiguous, so that its columns must be.
+  bool is_transposed() const { return b_->sizes[3] > 1 && b_->strides[3] != 1; }
   int64_t worker_floats() const { return round_up(microkernels::gemm_scratch(*kernels_, gemm_.k, gemm_.n), 16); }
-  static float* at(const View& view, int64_t index) {
+  // Returns the first element of matrix `index` of a batch.
+  static float* matrix_of(const View& view, int64_t index) {
     return view.floats() + index / view.sizes[1] * view.strides[0] + index % view.sizes[1] * view.strides[1];
   }
 
