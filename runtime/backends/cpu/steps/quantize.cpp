@@ -13,9 +13,10 @@ namespace {
 
 constexpr int64_t kBlock = 1024;  // numbers that are converted at a time
 
-class ConvertStep final : public Step {
+// Quantizes or dequantizes with constant parameters.
+class StaticQuantizeStep final : public Step {
  public:
-  explicit ConvertStep(bool quantizes) : quantizes_(quantizes) {}
+  explicit StaticQuantizeStep(bool quantizes) : quantizes_(quantizes) {}
 
   Error bind(const schema::Quantize& op, Binder& binder) {
     RL_ASSIGN(range_, range_of(op.range()));
@@ -52,9 +53,9 @@ class ConvertStep final : public Step {
     for_workers(run.context, workers, rows * blocks, [&](int64_t worker, int64_t begin, int64_t end) {
       float* const scratch = run.scratch + worker * kWorkerFloats;
       for (int64_t i = begin; i < end; ++i) {
-        if (quantizes_ && i % rows == 0 && i + 3 <= end && are_3x3(rows)) {
+        if (quantizes_ && i % rows == 0 && i + 3 <= end && are_three_channels(rows)) {
           const int64_t first = i / rows * kBlock;
-          quantize_3x3(first, std::min(kBlock, inner - first), reinterpret_cast<int8_t*>(scratch));
+          quantize_three_rows(first, std::min(kBlock, inner - first), reinterpret_cast<int8_t*>(scratch));
           i += 2;
           continue;
         }
@@ -73,13 +74,15 @@ class ConvertStep final : public Step {
   // The scratch memory of a worker: kBlock floats, then kBlock int8 numbers.
   static constexpr int64_t kWorkerFloats = kBlock + kBlock / 4;
 
-  // Whether three rows of floats correspond to interleaved int8 numbers, such as the three channels of an image.
-  bool are_3x3(int64_t rows) const {
+  // Returns whether there are three rows of floats whose int8 numbers are interleaved, such as the three channels of an
+  // image.
+  bool are_three_channels(int64_t rows) const {
     return rows == 3 && loops_.inner_stride(0) == 1 && loops_.inner_stride(1) == 3 &&
            loops_.row(1, 1) - loops_.row(1, 0) == 1 && loops_.row(1, 2) - loops_.row(1, 0) == 2;
   }
 
-  void quantize_3x3(int64_t first, int64_t n, int8_t* scratch) const {
+  // Quantizes n elements of each of the three rows, from element `first` on.
+  void quantize_three_rows(int64_t first, int64_t n, int8_t* scratch) const {
     const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     for (int64_t row = 0; row < 3; ++row) {
       const float* const from = in_->floats() + loops_.row(0, row) + first;
@@ -91,6 +94,8 @@ class ConvertStep final : public Step {
     t.loops.interleave_3(scratch, kBlock, n, static_cast<int8_t*>(out_->data) + loops_.row(1, 0) + first * 3);
   }
 
+  // Converts n elements of a row, from element `first` on. Elements that are not contiguous are first copied to, or
+  // last copied from, the scratch memory.
   void convert(int64_t row, int64_t first, int64_t n, float* scratch) const {
     const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     const int64_t float_step = loops_.inner_stride(0), byte_step = loops_.inner_stride(1);
@@ -183,6 +188,7 @@ class DynamicQuantizeStep final : public Step {
   // Whether each row has a scale and a zero point of its own.
   bool is_by_row() const { return choice_ >= QuantizationChoice::PER_TOKEN; }
 
+  // Returns the quantization parameters for numbers with these extremes.
   quantized::Affine choose(const quantized::Extremes& extremes) const {
     if (choice_ == QuantizationChoice::PER_TOKEN) return quantized::choose_token_affine(extremes.least, extremes.most);
     const double epsilon = static_cast<double>(eps_);
@@ -237,9 +243,13 @@ class DynamicQuantizeStep final : public Step {
 
 }  // namespace
 
-Result<Step*> make_step(const schema::Quantize& op, Binder& binder) { return binder.bind<ConvertStep>(op, true); }
+Result<Step*> make_step(const schema::Quantize& op, Binder& binder) {
+  return binder.bind<StaticQuantizeStep>(op, true);
+}
 
-Result<Step*> make_step(const schema::Dequantize& op, Binder& binder) { return binder.bind<ConvertStep>(op, false); }
+Result<Step*> make_step(const schema::Dequantize& op, Binder& binder) {
+  return binder.bind<StaticQuantizeStep>(op, false);
+}
 
 Result<Step*> make_step(const schema::DynamicQuantize& op, Binder& binder) {
   return binder.bind<DynamicQuantizeStep>(op);
