@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kMaxChunks = 16;         // chunks of an image's pixels, for any number of workers
 constexpr int64_t kMinChunk = 1 << 13;     // floats
-constexpr int64_t kBlockFloats = 1 << 12;  // pixels of a block, which is read twice
+constexpr int64_t kBlockFloats = 1 << 12;  // floats of a block of pixels, which is read twice
 
 class GroupNormStatisticsStep final : public Step {
  public:
@@ -59,7 +59,8 @@ class GroupNormStatisticsStep final : public Step {
     for_workers(run.context, in_.numel() < kSerialWork ? 1 : run.workers, in_.sizes[0] * chunks_,
                 [&](int64_t worker, int64_t begin, int64_t end) {
                   for (int64_t i = begin; i < end; ++i) {
-                    chunk(i / chunks_, i % chunks_, run.scratch + i * 2 * channels_, buffers + worker * 2 * channels_);
+                    compute_chunk(i / chunks_, i % chunks_, run.scratch + i * 2 * channels_,
+                                  buffers + worker * 2 * channels_);
                   }
                 });
     for (int64_t image = 0; image < in_.sizes[0]; ++image) {
@@ -73,11 +74,12 @@ class GroupNormStatisticsStep final : public Step {
   int64_t work() const override { return 4 * in_.numel(); }
 
  private:
+  // Returns the first pixel of a chunk.
   int64_t begin_of(int64_t chunk) const { return pixels_ * chunk / chunks_; }
 
-  // Computes the mean and the sum of squared deviations of each channel over a chunk's pixels. Blocks of pixels are
-  // combined as in Chan et al., "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
-  void chunk(int64_t image, int64_t index, float* means, float* buffer) const {
+  // Computes the mean and the sum of squared deviations of each channel over a chunk's pixels, and writes them to
+  // `means` [2, channels]. `buffer` [2, channels] is for the same numbers of a block.
+  void compute_chunk(int64_t image, int64_t index, float* means, float* buffer) const {
     float* deviations = means + channels_;
     float* sums = buffer + channels_;
     const int64_t first = begin_of(index), last = begin_of(index + 1), step = in_.strides[2];
@@ -102,7 +104,7 @@ class GroupNormStatisticsStep final : public Step {
     }
   }
 
-  // Adds a block of `rows` pixels to the means and sums of squared differences of `before` pixels. Source: Chan,
+  // Adds a block of `rows` pixels to the means and sums of squared deviations of `before` pixels. Source: Chan,
   // Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
   void merge_block(float before, float rows, const float* __restrict block_means, const float* __restrict block_sums,
                    float* __restrict means, float* __restrict sums) const {
@@ -119,7 +121,8 @@ class GroupNormStatisticsStep final : public Step {
     }
   }
 
-  // Combines the statistics of all chunks and of the channels of each group.
+  // Combines the statistics of all chunks and of the channels of each group to the scale and shift [channels] of an
+  // image.
   void finish(const float* chunks, float* scale, float* shift) const {
     const int64_t width = channels_ / groups_;
     const double count = static_cast<double>(pixels_) * static_cast<double>(width);
@@ -138,7 +141,7 @@ class GroupNormStatisticsStep final : public Step {
     }
   }
 
-  // Calls the function with the number of pixels, the mean and the sum of squared differences of each chunk and of each
+  // Calls the function with the number of pixels, the mean and the sum of squared deviations of each chunk and of each
   // of its channels [first, first + width).
   template <typename F>
   void for_each_channel(const float* chunks, int64_t first, int64_t width, const F& function) const {

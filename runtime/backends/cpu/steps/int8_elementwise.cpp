@@ -47,8 +47,8 @@ class Int8BinaryStep final : public Step {
     const int64_t workers = views_[0]->numel() < kSerialWork ? 1 : run.workers;
     for_blocks(run.context, workers, loops_, block_, [&](int64_t worker, int64_t row, int64_t first, int64_t n) {
       int8_t* const scratch = reinterpret_cast<int8_t*>(run.scratch) + worker * 3 * kBlock;
-      const int8_t* a = gathered(1, row, first, n, scratch);
-      const int8_t* b = gathered(2, row, first, n, scratch + kBlock);
+      const int8_t* a = gather(1, row, first, n, scratch);
+      const int8_t* b = gather(2, row, first, n, scratch + kBlock);
       const int64_t step = loops_.inner_stride(0);
       int8_t* const out = static_cast<int8_t*>(views_[0]->data) + loops_.row(0, row) + first * step;
       int8_t* const to = step == 1 || n == 1 ? out : scratch + 2 * kBlock;
@@ -85,7 +85,9 @@ class Int8BinaryStep final : public Step {
     }
   }
 
-  const int8_t* gathered(int view, int64_t row, int64_t first, int64_t n, int8_t* scratch) const {
+  // Returns n contiguous elements of a row of an operand, from element `first` on. They are copied to `scratch` if they
+  // are not contiguous.
+  const int8_t* gather(int view, int64_t row, int64_t first, int64_t n, int8_t* scratch) const {
     const int64_t step = loops_.inner_stride(view);
     const int8_t* from = static_cast<const int8_t*>(views_[view]->data) + loops_.row(view, row);
     if (period_ > 0 && is_periodic_[view]) {

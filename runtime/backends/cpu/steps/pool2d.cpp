@@ -41,7 +41,7 @@ class Pool2dStep final : public Step {
     for_workers(run.context, work() < kSerialWork ? 1 : run.workers, lines,
                 [&](int64_t worker, int64_t begin, int64_t end) {
                   float* const scratch = run.scratch + worker * worker_floats();
-                  for (int64_t i = begin; i < end; ++i) line(i / out_->sizes[1], i % out_->sizes[1], scratch);
+                  for (int64_t i = begin; i < end; ++i) compute_line(i / out_->sizes[1], i % out_->sizes[1], scratch);
                 });
     return Error::Ok;
   }
@@ -66,7 +66,7 @@ class Pool2dStep final : public Step {
 
   // Computes a line of results: first the maxima or sums over the lines of the windows, for each pixel of a line, and
   // then those along this line.
-  void line(int64_t image, int64_t y, float* scratch) const {
+  void compute_line(int64_t image, int64_t y, float* scratch) const {
     const View &in = *in_, &out = *out_;
     const PoolAxis axis = width();
     const int64_t channels = in.sizes[3], top = height().start(y);

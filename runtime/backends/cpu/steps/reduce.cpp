@@ -53,7 +53,7 @@ class ReduceStep final : public Step {
                 [&](int64_t, int64_t begin, int64_t end) {
                   for (int64_t i = begin; i < end; ++i) {
                     const int64_t piece = i % pieces;
-                    row(i / pieces, columns_ * piece / pieces, columns_ * (piece + 1) / pieces);
+                    reduce_row(i / pieces, columns_ * piece / pieces, columns_ * (piece + 1) / pieces);
                   }
                 });
     return Error::Ok;
@@ -66,7 +66,7 @@ class ReduceStep final : public Step {
   bool is_sum() const { return reduction_ == Reduction::SUM || reduction_ == Reduction::MEAN; }
 
   // Computes columns [begin, end) of a row of the result.
-  void row(int64_t index, int64_t begin, int64_t end) const {
+  void reduce_row(int64_t index, int64_t begin, int64_t end) const {
     const float* from = in_->floats() + in_->offset_of(index, 0, kept_) + begin;
     float* to = out_->floats() + out_->offset_of(index, 0, kept_) + begin;
     const int64_t n = end - begin, count = runs_ * run_;
@@ -83,8 +83,10 @@ class ReduceStep final : public Step {
     }
   }
 
+  // Returns the first element of a run.
   const float* run_at(const float* from, int64_t run) const { return from + in_->offset_of(run, kept_, first_of_run_); }
 
+  // Reduces contiguous runs of a single column.
   void reduce_contiguous(const float* from, float* to) const {
     if (!is_sum()) {
       *to = kernels_->extreme(reduction_ == Reduction::MAXIMUM, from, run_);
@@ -100,17 +102,17 @@ class ReduceStep final : public Step {
     const microkernels::BinaryOp op = is_sum()                           ? microkernels::BinaryOp::Add
                                       : reduction_ == Reduction::MAXIMUM ? microkernels::BinaryOp::Maximum
                                                                          : microkernels::BinaryOp::Minimum;
-    float of_run[kColumns];
+    float run_result[kColumns];
     for (int64_t i = 0; i < runs_; ++i) {
       const float* const x = run_at(from, i);
-      float* const result = i == 0 ? to : of_run;
+      float* const result = i == 0 ? to : run_result;
       if (is_sum()) {
         microkernels::sum_rows(*kernels_, x, step_, run_, result, n);
       } else {
         std::copy_n(x, n, result);
         kernels_->reduce_rows(op, x + step_, step_, run_ - 1, result, n);
       }
-      if (i > 0) kernels_->reduce_rows(op, of_run, 0, 1, to, n);
+      if (i > 0) kernels_->reduce_rows(op, run_result, 0, 1, to, n);
     }
   }
 

@@ -90,18 +90,18 @@ class Resize2dStep final : public Step {
     return mode_ == Interpolation::NEAREST ? transposed : column_floats() + tap_count() * row_floats() + transposed;
   }
 
-  // Number `row` counts the rows of all images of the output.
+  // Returns an output row. `row` counts the rows of all images.
   float* place_of(int64_t row) const {
     const int64_t height = out_.sizes[1];
     return out_.data + row / height * out_.strides[0] + row % height * out_.strides[1];
   }
 
-  // ---- Nearest pixels ----
-
-  int64_t index(int64_t at, float scale, int64_t size) const {
+  // Returns the nearest input of output `at` along an axis.
+  int64_t nearest_index(int64_t at, float scale, int64_t size) const {
     return std::min(static_cast<int64_t>(std::floor(static_cast<float>(at) * scale)), size - 1);
   }
 
+  // Copies the nearest pixels of output rows [begin, end).
   void copy_rows(int64_t begin, int64_t end, float* scratch) const {
     const int64_t height = out_.sizes[1];
     for (int64_t row = begin; row < end; ++row) {
@@ -109,26 +109,25 @@ class Resize2dStep final : public Step {
       float* const place = place_of(row);
       if (has_planes_) {
         const int64_t channels = out_.sizes[3];
-        nearest(image, row % height, scratch, channels);
+        copy_row(image, row % height, scratch, channels);
         transpose(scratch, channels, out_.sizes[2], channels, place, out_.strides[3]);
       } else {
-        nearest(image, row % height, place, out_.strides[2]);
+        copy_row(image, row % height, place, out_.strides[2]);
       }
     }
   }
 
-  // Copies an output row, whose pixels have a distance of `step` floats.
-  void nearest(const float* image, int64_t y, float* to, int64_t step) const {
+  // Copies the nearest pixels of an output row, whose pixels are `step` floats apart.
+  void copy_row(const float* image, int64_t y, float* to, int64_t step) const {
     const int64_t channels = in_.sizes[3];
-    const float* line = image + index(y, scale_h_, in_.sizes[1]) * in_.strides[1];
+    const float* line = image + nearest_index(y, scale_h_, in_.sizes[1]) * in_.strides[1];
     for (int64_t x = 0; x < out_.sizes[2]; ++x, to += step) {
-      std::memcpy(to, line + index(x, scale_w_, in_.sizes[2]) * in_.strides[2],
+      std::memcpy(to, line + nearest_index(x, scale_w_, in_.sizes[2]) * in_.strides[2],
                   static_cast<size_t>(channels) * sizeof(float));
     }
   }
 
-  // ---- Two or four taps in each direction ----
-
+  // Returns the two or four taps of output `at` along an axis.
   Taps taps(int64_t at, float scale, int64_t size) const {
     const float middle = scale * (static_cast<float>(at) + 0.5f) - 0.5f;
     const float x = aligns_corners() ? scale * static_cast<float>(at) : is_cubic() ? middle : std::max(0.0f, middle);
@@ -195,7 +194,7 @@ class Resize2dStep final : public Step {
     }
   }
 
-  // Computes n weighted sums of the numbers at `start` and behind.
+  // Computes n weighted sums, of elements [start, start + n) of each row.
   void mix(const float* const* from, const Taps& taps, int64_t start, int64_t n, float* __restrict to) const {
     const float *const a = from[0] + start, *const b = from[1] + start;
     const float u = taps.weight[0], v = taps.weight[1];

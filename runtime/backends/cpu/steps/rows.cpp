@@ -32,8 +32,8 @@ class RowsStep : public Step {
                   while (begin < end) {
                     const int64_t first = begin % run_length_;
                     const int64_t count = std::min(end - begin, run_length_ - first);
-                    rows(start_of(*in_, begin / run_length_) + first * in_step_,
-                         start_of(*out_, begin / run_length_) + first * out_step_, count);
+                    compute(start_of(*in_, begin / run_length_) + first * in_step_,
+                            start_of(*out_, begin / run_length_) + first * out_step_, count);
                     begin += count;
                   }
                 });
@@ -44,9 +44,11 @@ class RowsStep : public Step {
 
  protected:
   ~RowsStep() = default;
+  // Returns whether the step supports rows of this length.
   virtual bool fits(int64_t length) const = 0;
-  // Computes `count` rows, which are in_step_ floats apart in `from`, and out_step_ in `to`.
-  virtual void rows(const float* from, float* to, int64_t count) const = 0;
+  // Computes `count` rows of the result. Their first elements are in_step_ floats apart in `from`, and out_step_ in
+  // `to`.
+  virtual void compute(const float* from, float* to, int64_t count) const = 0;
 
   const microkernels::F32Microkernels* kernels_ = nullptr;
   const View* in_ = nullptr;
@@ -66,7 +68,7 @@ class RowsStep : public Step {
 class SoftmaxStep final : public RowsStep {
  public:
   Error bind(const schema::Softmax& op, Binder& binder) {
-    logarithm_ = op.is_logarithm();
+    is_logarithm_ = op.is_logarithm();
     kernels_ = &binder.kernels();
     in_ = binder.input(op.input());
     out_ = binder.output(op.output());
@@ -76,45 +78,47 @@ class SoftmaxStep final : public RowsStep {
 
  private:
   bool fits(int64_t) const override { return true; }
-  void rows(const float* from, float* to, int64_t count) const override {
-    for (int64_t i = 0; i < count; ++i) kernels_->softmax(logarithm_, from + i * in_step_, to + i * out_step_, length_);
+  void compute(const float* from, float* to, int64_t count) const override {
+    for (int64_t i = 0; i < count; ++i, from += in_step_, to += out_step_) {
+      kernels_->softmax(is_logarithm_, from, to, length_);
+    }
   }
-  bool logarithm_ = false;
+  bool is_logarithm_ = false;
 };
 
 class NormalizeStep final : public RowsStep {
  public:
   Error bind(const schema::Normalize& op, Binder& binder) {
-    planned_ = op.length();
-    centers_ = op.subtracts_mean();
+    planned_length_ = op.length();
+    subtracts_mean_ = op.subtracts_mean();
     epsilon_ = op.epsilon();
     divides_by_norm_ = op.divides_by_norm();
     kernels_ = &binder.kernels();
     in_ = binder.input(op.input());
-    weight_ = binder.optional_constant(op.weight(), planned_);
-    bias_ = binder.optional_constant(op.bias(), planned_);
+    weight_ = binder.optional_constant(op.weight(), planned_length_);
+    bias_ = binder.optional_constant(op.bias(), planned_length_);
     out_ = binder.output(op.output());
-    RL_REQUIRE(!divides_by_norm_ || (!centers_ && !weight_ && !bias_), InvalidProgram,
+    RL_REQUIRE(!divides_by_norm_ || (!subtracts_mean_ && !weight_ && !bias_), InvalidProgram,
                "a division by norms has a mean, a weight or a bias");
     return binder.error();
   }
   const char* name() const override { return "normalization"; }
 
  private:
-  bool fits(int64_t length) const override { return length == planned_; }
-  void rows(const float* from, float* to, int64_t count) const override {
+  bool fits(int64_t length) const override { return length == planned_length_; }
+  void compute(const float* from, float* to, int64_t count) const override {
     if (divides_by_norm_) return kernels_->divide_by_norms(from, in_step_, to, out_step_, count, length_, epsilon_);
     microkernels::NormalizedRows rows;
     rows.x = from, rows.x_step = in_step_;
     rows.y = to, rows.y_step = out_step_;
     rows.rows = count, rows.n = length_;
-    rows.subtracts_mean = centers_, rows.epsilon = static_cast<double>(epsilon_);
+    rows.subtracts_mean = subtracts_mean_, rows.epsilon = static_cast<double>(epsilon_);
     rows.weight = weight_, rows.bias = bias_;
     kernels_->normalize_rows(rows);
   }
 
-  int64_t planned_ = 0;
-  bool centers_ = true, divides_by_norm_ = false;
+  int64_t planned_length_ = 0;
+  bool subtracts_mean_ = true, divides_by_norm_ = false;
   float epsilon_ = 0;
   const float* weight_ = nullptr;
   const float* bias_ = nullptr;

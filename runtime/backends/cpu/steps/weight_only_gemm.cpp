@@ -54,7 +54,7 @@ class WeightOnlyGemmStep final : public Step {
       float* const scratch = run.scratch + worker * worker_floats();
       for (int64_t j = begin * step; j < std::min(end * step, columns_); j += step) {
         const int64_t n = std::min(step, columns_ - j);
-        rows_ > kFewRows ? multiply(j, n, scratch) : dots(j, n, scratch);
+        rows_ > kFewRows ? multiply(j, n, scratch) : multiply_few_rows(j, n, scratch);
       }
     });
     return Error::Ok;
@@ -75,7 +75,8 @@ class WeightOnlyGemmStep final : public Step {
            round_up(microkernels::gemm_scratch(*kernels_, depth_, microkernels::column_step(*kernels_)), 16);
   }
 
-  void dots(int64_t column, int64_t n, float* results) const {
+  // Computes n columns from `column` on, for at most kFewRows rows.
+  void multiply_few_rows(int64_t column, int64_t n, float* results) const {
     for (int64_t i = 0; i < rows_; ++i) {
       microkernels::int8_microkernels().scaled_dots(
           n, {in_->floats() + i * depth_, numbers_ + column * row_bytes(), bits_ == 4, row_bytes(),
@@ -84,6 +85,7 @@ class WeightOnlyGemmStep final : public Step {
     }
   }
 
+  // Computes n columns from `column` on with a GEMM of dequantized weights.
   void multiply(int64_t column, int64_t n, float* scratch) const {
     const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
     float* const weights = scratch + result_floats();
