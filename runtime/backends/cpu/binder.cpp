@@ -18,22 +18,25 @@ int64_t packed_floats(int64_t matrices, int64_t k, int64_t columns) {
   return count > kMaxElements ? -1 : count;
 }
 
-// Copies one matrix in packing `a` to packing `b`.
+// The numbers of one column of a packed matrix [k, n].
+struct PackedColumn {
+  int64_t first;  // the offset of row 0
+  int64_t step;   // from row to row: the width of the panel
+
+  PackedColumn(const Packing& packing, int64_t column, int64_t k, int64_t n) {
+    const int64_t panel = column / packing.panel * packing.panel;  // the first column of the panel
+    first = panel * k + column % packing.panel;
+    step = panel + packing.panel <= n ? packing.panel : packing.columns(n) - panel;
+  }
+};
+
+// Copies one matrix [k, n] from one packing to another.
 template <typename T>
-void repack(const T* from, const Packing& a, T* to, const Packing& b, int64_t k, int64_t n) {
-  const auto width = [&](const Packing& p, int64_t column) {
-    const int64_t first = column / p.panel * p.panel;
-    return first + p.panel <= n ? p.panel : p.columns(n) - first;
-  };
-  const auto place = [&](const Packing& p, int64_t column) {
-    return column / p.panel * p.panel * k + column % p.panel;
-  };
-  std::memset(to, 0, static_cast<size_t>(k * b.columns(n)) * sizeof(T));
+void repack(const T* from, const Packing& from_packing, T* to, const Packing& to_packing, int64_t k, int64_t n) {
+  std::memset(to, 0, static_cast<size_t>(k * to_packing.columns(n)) * sizeof(T));
   for (int64_t j = 0; j < n; ++j) {
-    const T* source = from + place(a, j);
-    T* target = to + place(b, j);
-    const int64_t source_step = width(a, j), target_step = width(b, j);
-    for (int64_t l = 0; l < k; ++l) target[l * target_step] = source[l * source_step];
+    const PackedColumn source(from_packing, j, k, n), target(to_packing, j, k, n);
+    for (int64_t l = 0; l < k; ++l) to[target.first + l * target.step] = from[source.first + l * source.step];
   }
 }
 
@@ -116,9 +119,9 @@ const float* Binder::constant(Operand operand, int64_t count) {
   const View* view = constant_view(operand, count);
   if (view == nullptr || view->dtype == ScalarType::Float) return view ? view->floats() : nullptr;
   float* copy = array<float>(static_cast<size_t>(count));
-  if (copy)
-    microkernels::f16_microkernels().widen(f16_type(view->dtype), static_cast<const uint16_t*>(view->data), count,
-                                           copy);
+  if (copy == nullptr) return nullptr;
+  const auto* const numbers = static_cast<const uint16_t*>(view->data);
+  microkernels::f16_microkernels().widen(f16_type(view->dtype), numbers, count, copy);
   return copy;
 }
 
@@ -219,35 +222,35 @@ const float* Binder::to_float32(const microkernels::BlockMatrix& matrix) {
 
 microkernels::UnaryOp unary_op(schema::UnaryFunction function) {
   using Schema = schema::UnaryFunction;
-  using Tile = microkernels::UnaryOp;
-  static_assert(static_cast<int>(Schema::ABS) == static_cast<int>(Tile::Abs));
-  static_assert(static_cast<int>(Schema::CLAMP) == static_cast<int>(Tile::Clamp));
-  static_assert(static_cast<int>(Schema::HARDSIGMOID) == static_cast<int>(Tile::HardSigmoid));
-  static_assert(static_cast<int>(Schema::SQRT) == static_cast<int>(Tile::Sqrt));
-  static_assert(static_cast<int>(Schema::SQUARE) == static_cast<int>(Tile::Square));
-  static_assert(static_cast<int>(Schema::AFFINE) == static_cast<int>(Tile::Affine));
-  static_assert(static_cast<int>(Schema::EXP) == static_cast<int>(Tile::Exp));
-  static_assert(static_cast<int>(Schema::ERF) == static_cast<int>(Tile::Erf));
-  static_assert(static_cast<int>(Schema::SILU) == static_cast<int>(Tile::Silu));
-  static_assert(static_cast<int>(Schema::GELU_TANH) == static_cast<int>(Tile::GeluTanh));
-  static_assert(static_cast<int>(Schema::COS) == static_cast<int>(Tile::Cos));
-  static_assert(static_cast<int>(Schema::SOFTPLUS) == static_cast<int>(Tile::Softplus));
-  static_assert(static_cast<int>(Schema::SIGN) == static_cast<int>(Tile::Sign));
-  return static_cast<Tile>(function);
+  using Loop = microkernels::UnaryOp;
+  static_assert(static_cast<int>(Schema::ABS) == static_cast<int>(Loop::Abs));
+  static_assert(static_cast<int>(Schema::CLAMP) == static_cast<int>(Loop::Clamp));
+  static_assert(static_cast<int>(Schema::HARDSIGMOID) == static_cast<int>(Loop::HardSigmoid));
+  static_assert(static_cast<int>(Schema::SQRT) == static_cast<int>(Loop::Sqrt));
+  static_assert(static_cast<int>(Schema::SQUARE) == static_cast<int>(Loop::Square));
+  static_assert(static_cast<int>(Schema::AFFINE) == static_cast<int>(Loop::Affine));
+  static_assert(static_cast<int>(Schema::EXP) == static_cast<int>(Loop::Exp));
+  static_assert(static_cast<int>(Schema::ERF) == static_cast<int>(Loop::Erf));
+  static_assert(static_cast<int>(Schema::SILU) == static_cast<int>(Loop::Silu));
+  static_assert(static_cast<int>(Schema::GELU_TANH) == static_cast<int>(Loop::GeluTanh));
+  static_assert(static_cast<int>(Schema::COS) == static_cast<int>(Loop::Cos));
+  static_assert(static_cast<int>(Schema::SOFTPLUS) == static_cast<int>(Loop::Softplus));
+  static_assert(static_cast<int>(Schema::SIGN) == static_cast<int>(Loop::Sign));
+  return static_cast<Loop>(function);
 }
 
 microkernels::BinaryOp binary_op(schema::BinaryFunction function) {
   using Schema = schema::BinaryFunction;
-  using Tile = microkernels::BinaryOp;
-  static_assert(static_cast<int>(Schema::ADD) == static_cast<int>(Tile::Add));
-  static_assert(static_cast<int>(Schema::ADD_SCALED) == static_cast<int>(Tile::AddScaled));
-  static_assert(static_cast<int>(Schema::SUB) == static_cast<int>(Tile::Sub));
-  static_assert(static_cast<int>(Schema::MUL) == static_cast<int>(Tile::Mul));
-  static_assert(static_cast<int>(Schema::DIV) == static_cast<int>(Tile::Div));
-  static_assert(static_cast<int>(Schema::MAXIMUM) == static_cast<int>(Tile::Maximum));
-  static_assert(static_cast<int>(Schema::MINIMUM) == static_cast<int>(Tile::Minimum));
-  static_assert(static_cast<int>(Schema::ATAN2) == static_cast<int>(Tile::Atan2));
-  return static_cast<Tile>(function);
+  using Loop = microkernels::BinaryOp;
+  static_assert(static_cast<int>(Schema::ADD) == static_cast<int>(Loop::Add));
+  static_assert(static_cast<int>(Schema::ADD_SCALED) == static_cast<int>(Loop::AddScaled));
+  static_assert(static_cast<int>(Schema::SUB) == static_cast<int>(Loop::Sub));
+  static_assert(static_cast<int>(Schema::MUL) == static_cast<int>(Loop::Mul));
+  static_assert(static_cast<int>(Schema::DIV) == static_cast<int>(Loop::Div));
+  static_assert(static_cast<int>(Schema::MAXIMUM) == static_cast<int>(Loop::Maximum));
+  static_assert(static_cast<int>(Schema::MINIMUM) == static_cast<int>(Loop::Minimum));
+  static_assert(static_cast<int>(Schema::ATAN2) == static_cast<int>(Loop::Atan2));
+  return static_cast<Loop>(function);
 }
 
 bool Binder::has_function(schema::UnaryFunction function) {
@@ -258,15 +261,15 @@ bool Binder::has_function(schema::UnaryFunction function) {
 }
 
 microkernels::Epilogue Binder::epilogue(const schema::Epilogue& epilogue) {
-  microkernels::Epilogue e;
-  e.low = epilogue.low();
-  e.high = epilogue.high();
-  e.clamps = e.low > -INFINITY || e.high < INFINITY;
-  e.applies = epilogue.function() != schema::UnaryFunction::NONE && has_function(epilogue.function());
-  if (e.applies) e.op = unary_op(epilogue.function());
-  e.p = epilogue.p();
-  e.q = epilogue.q();
-  return e;
+  microkernels::Epilogue result;
+  result.low = epilogue.low();
+  result.high = epilogue.high();
+  result.clamps = result.low > -INFINITY || result.high < INFINITY;
+  result.applies = epilogue.function() != schema::UnaryFunction::NONE && has_function(epilogue.function());
+  if (result.applies) result.op = unary_op(epilogue.function());
+  result.p = epilogue.p();
+  result.q = epilogue.q();
+  return result;
 }
 
 Result<Step*> make_step(const schema::Step& step, Binder& binder) {
