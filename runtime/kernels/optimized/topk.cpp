@@ -16,10 +16,12 @@ namespace {
 
 using Item = Indexed<float>;
 
-// Selects the top k of one row after another. It owns its scratch memory.
+// Selects the top k of one row after another. An integer key for each element has the order of the elements; the
+// largest keys are selected. It owns its scratch memory.
 class Selection {
  public:
-  // Allocates memory for rows of n elements. If there is none, records the failure and returns false.
+  // Allocates memory for rows of n elements, and with `copies` a buffer for such a row. If there is none, records the
+  // failure and returns false.
   bool prepare(KernelRuntimeContext& context, int64_t n, int64_t k, bool largest, bool sorted, bool copies) {
     const size_t size = static_cast<size_t>(n);
     n_ = n, k_ = k, largest_ = largest, sorted_ = sorted;
@@ -33,10 +35,11 @@ class Selection {
     return !context.failed();
   }
 
+  // Returns the buffer for a row, or null.
   float* row() const { return row_; }
 
   // Returns the items of the k largest, or smallest, elements of x[n].
-  const Item* run(const float* x) {
+  const Item* select(const float* x) {
     kernels_.order_keys(largest_, x, n_, groups_, keys_, positions_);
     int64_t count = n_;
     if (groups_ > 0) {
@@ -52,7 +55,7 @@ class Selection {
     if (end < count) std::nth_element(packed_, packed_ + end - 1, packed_ + count, std::greater<uint64_t>());
     std::sort(packed_, packed_ + end, std::greater<uint64_t>());
     for (int64_t i = 1; i < end; ++i) {
-      if (packed_[i - 1] >> 32 == packed_[i] >> 32) return run_as_eager(x);
+      if (packed_[i - 1] >> 32 == packed_[i] >> 32) return select_as_eager(x);
     }
     for (int64_t i = 0; i < k_; ++i) {
       const int64_t position = static_cast<int64_t>(~packed_[i] & 0xffffffff);
@@ -68,33 +71,37 @@ class Selection {
     return uint64_t{high} << 32 | (~static_cast<uint64_t>(position) & 0xffffffff);
   }
 
-  const Item* run_as_eager(const float* x) {
+  // Selects equal elements in the order of eager PyTorch.
+  const Item* select_as_eager(const float* x) {
     for (int64_t i = 0; i < n_; ++i) items_[i] = {x[i], i};
     select_first(items_, n_, k_, largest_, sorted_);
     return items_;
   }
 
   const microkernels::F32Microkernels& kernels_ = microkernels::f32_microkernels();
-  int64_t n_ = 0, k_ = 0, groups_ = 0;
+  int64_t n_ = 0, k_ = 0;
+  int64_t groups_ = 0;  // the number of groups of elements whose largest keys are computed; 0 for short rows
   bool largest_ = true, sorted_ = true;
-  Item* items_ = nullptr;
-  uint64_t* packed_ = nullptr;
-  int32_t* keys_ = nullptr;
-  int32_t* positions_ = nullptr;  // first used for the maxima of the groups
-  float* row_ = nullptr;
+  Item* items_ = nullptr;         // [n]
+  uint64_t* packed_ = nullptr;    // [n] keys with their positions; see pack()
+  int32_t* keys_ = nullptr;       // [n]
+  int32_t* positions_ = nullptr;  // [n]: first the largest keys of the groups, then the positions of large keys
+  float* row_ = nullptr;          // [n] or null
 };
+
+bool are_supported(const Tensor& in, const Tensor& values, const Tensor& indices) {
+  const bool has_dtype = is_float(in) || dtypes::kHalf.contains(in.scalar_type());
+  return has_dtype && values.scalar_type() == in.scalar_type() && indices.scalar_type() == ScalarType::Long &&
+         in.dim() > 0 && is_row_major(in);
+}
 
 }  // namespace
 
 // Supports rows of floats of any length.
 bool topk_values(KernelRuntimeContext& context, const Tensor& in, int64_t k, int64_t dim, bool largest, bool sorted,
                  Tensor& values, Tensor& indices) {
+  if (!are_supported(in, values, indices)) return false;
   int64_t axis;
-  const bool is_half = dtypes::kHalf.contains(in.scalar_type());
-  if ((!is_half && !is_float(in)) || values.scalar_type() != in.scalar_type() || in.dim() == 0 ||
-      indices.scalar_type() != ScalarType::Long || !is_row_major(in)) {
-    return false;
-  }
   if (!normalize_dim(context, dim, in.dim(), &axis)) return true;
   const int64_t n = in.size(axis);
   if (k <= 0 || k > n || n > INT32_MAX) return false;
@@ -108,7 +115,7 @@ bool topk_values(KernelRuntimeContext& context, const Tensor& in, int64_t k, int
   if (rows == 0) return true;
   constexpr int64_t kGrain = 4096;
   const int64_t workers = std::min(rows, in.numel() < kGrain ? 1 : microkernels::worker_count(context));
-  const bool copies = is_half || inner > 1;
+  const bool copies = !is_float(in) || inner > 1;
   Selection* const selections = context.allocate_temporary_array<Selection>(static_cast<size_t>(workers));
   if (!selections) return true;
   for (int64_t w = 0; w < workers; ++w) {
@@ -128,7 +135,7 @@ bool topk_values(KernelRuntimeContext& context, const Tensor& in, int64_t k, int
       } else {
         x = in.const_data_ptr<float>() + first;
       }
-      const Item* const items = selection.run(x);
+      const Item* const items = selection.select(x);
       store(items, sizeof(Item) / sizeof(float), at(values, out), inner, k);
       for (int64_t j = 0; j < k; ++j) to[out + j * inner] = items[j].index;
     }
