@@ -17,7 +17,7 @@ using microkernels::BinaryOp;
 using microkernels::F32Microkernels;
 using microkernels::UnaryOp;
 
-constexpr int64_t kChunk = 512;
+constexpr int64_t kChunk = 512;  // distances that are computed at a time
 // With more points than this, Euclidean distances are computed with a GEMM, as in eager PyTorch.
 constexpr int64_t kMaxPoints = 25;
 // With fewer coordinates than this, the GEMM is slower than the differences.
@@ -31,8 +31,8 @@ struct Points {
 };
 
 // Computes the distances of point `row` of a to the points [first, first + n) of b. `coordinates` is b transposed.
-void distances(const F32Microkernels& kernels, const Points& points, const float* coordinates, double p, int64_t row,
-               int64_t first, int64_t n) {
+void row_distances(const F32Microkernels& kernels, const Points& points, const float* coordinates, double p,
+                   int64_t row, int64_t first, int64_t n) {
   float differences[kChunk];
   float* const out = points.out + row * points.columns + first;
   for (int64_t k = 0; k < points.depth; ++k) {
@@ -45,7 +45,24 @@ void distances(const F32Microkernels& kernels, const Points& points, const float
   if (p == 2) kernels.unary(UnaryOp::Sqrt, out, out, n, 0, 0);
 }
 
-// Uses |a - b|^2 = |a|^2 + |b|^2 - 2 a b. `squares` is scratch memory for the squared lengths of b's points.
+// Computes all distances from the differences of the coordinates. `coordinates` is scratch memory for b transposed.
+void difference_distances(KernelRuntimeContext& context, const F32Microkernels& kernels, const Points& points, double p,
+                          float* coordinates) {
+  for (int64_t k = 0; k < points.depth; ++k) {
+    kernels.copy_strided(points.b + k, points.depth, points.columns, coordinates + k * points.columns);
+  }
+  const int64_t chunks = (points.columns + kChunk - 1) / kChunk;
+  const int64_t grain = 16384 / (std::min(kChunk, points.columns) * points.depth) + 1;
+  context.parallel_for(0, points.rows * chunks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t first = task % chunks * kChunk;
+      row_distances(kernels, points, coordinates, p, task / chunks, first, std::min(kChunk, points.columns - first));
+    }
+  });
+}
+
+// Computes all Euclidean distances with a GEMM: |a - b|^2 = |a|^2 + |b|^2 - 2 a b. `squares` is scratch memory for the
+// squared lengths of b's points. Returns false if there is no memory.
 bool euclidean_distances(KernelRuntimeContext& context, const F32Microkernels& kernels, const Points& points,
                          float* squares) {
   microkernels::F32Gemm gemm{};
@@ -108,19 +125,9 @@ bool cdist_forward_out(KernelRuntimeContext& context, const Tensor& a, const Ten
     points.out = out.mutable_data_ptr<float>() + i * points.rows * points.columns;
     if (multiplies) {
       if (!euclidean_distances(context, kernels, points, scratch)) return true;
-      continue;
+    } else {
+      difference_distances(context, kernels, points, p, scratch);
     }
-    for (int64_t k = 0; k < points.depth; ++k) {
-      kernels.copy_strided(points.b + k, points.depth, points.columns, scratch + k * points.columns);
-    }
-    const int64_t chunks = (points.columns + kChunk - 1) / kChunk;
-    const int64_t grain = 16384 / (std::min(kChunk, points.columns) * points.depth) + 1;
-    context.parallel_for(0, points.rows * chunks, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t task = begin; task < end; ++task) {
-        const int64_t first = task % chunks * kChunk;
-        distances(kernels, points, scratch, p, task / chunks, first, std::min(kChunk, points.columns - first));
-      }
-    });
   }
   return true;
 }
