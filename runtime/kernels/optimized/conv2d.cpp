@@ -31,14 +31,14 @@ int64_t band_rows(const Conv2d& conv, int64_t channels, int64_t out_rows, int64_
   return (out_rows + bands - 1) / bands;
 }
 
-bool pointwise(const Conv2d& conv) {
+bool is_pointwise(const Conv2d& conv) {
   return conv.kernel_d == 1 && conv.kernel_h == 1 && conv.kernel_w == 1 && conv.stride_d == 1 && conv.stride_h == 1 &&
          conv.stride_w == 1 && conv.pad_d == 0 && conv.pad_h == 0 && conv.pad_w == 0 && conv.out_depth == conv.depth &&
          conv.out_height == conv.height && conv.out_width == conv.width;
 }
 
 // Whether each group has one input channel, and depthwise microkernels support the convolution.
-bool depthwise(const Conv2d& conv) {
+bool is_depthwise(const Conv2d& conv) {
   return !conv.is_volume() && conv.channels == conv.groups && conv.outputs % conv.channels == 0 && conv.stride_w <= 2 &&
          conv.pad_h >= 0 && conv.pad_w >= 0;
 }
@@ -89,7 +89,7 @@ bool depthwise_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
   return true;
 }
 
-// How general_conv2d() divides the work: a task computes `rows` rows of output, for one of output_parts parts of the
+// How BandedConv2d divides the work: a task computes `rows` rows of output, for one of output_parts parts of the
 // output channels of a group.
 struct Division {
   int64_t rows, output_parts;
@@ -110,73 +110,102 @@ Division divide(const F32Microkernels& kernels, const Conv2d& conv, int64_t work
 
 // Implicit GEMM: a worker copies a band of the padded input, and the rows of the GEMM's RHS are parts of this copy. For
 // each output frame, the frames of its window are separate channels.
-bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
-  const F32Microkernels& kernels = microkernels::f32_microkernels();
-  const int64_t channels = conv.channels / conv.groups * conv.kernel_d;
-  const int64_t outputs = conv.outputs / conv.groups;
-  const int64_t taps = conv.kernel_h * conv.kernel_w;
-  const int64_t depth = channels * taps;
-  const int64_t workers = microkernels::worker_count(context);
-  const Division division = divide(kernels, conv, workers);
-  const int64_t rows = division.rows, output_parts = division.output_parts;
-  const int64_t bands = (conv.out_height + rows - 1) / rows;
-  const Halo halo(conv, rows, microkernels::column_step(kernels));
+class BandedConv2d {
+ public:
+  BandedConv2d(const Conv2d& conv, int64_t workers)
+      : conv_(conv), workers_(workers), division_(divide(kernels_, conv, workers)) {}
+
+  // Allocates the scratch memory. Returns false, and records the failure, if there is none.
+  bool prepare(KernelRuntimeContext& context) {
+    if (channels_ * halo_.plane > INT32_MAX) {
+      context.fail(Error::MemoryAllocationFailed, "a band of the padded input has 2^31 elements or more");
+      return false;
+    }
+    scratch_ = context.allocate_temporary_array<float>(static_cast<size_t>(workers_ * worker_floats()));
+    offsets_ = context.allocate_temporary_array<int32_t>(static_cast<size_t>(depth_));
+    if (scratch_ == nullptr || offsets_ == nullptr) return false;
+    for (int64_t k = 0; k < depth_; ++k) {
+      const int64_t tap = k % taps_, offset = halo_.tap_offset(conv_, tap / conv_.kernel_w, tap % conv_.kernel_w);
+      offsets_[k] = static_cast<int32_t>(k / taps_ * halo_.plane + offset);
+    }
+    return true;
+  }
+
+  void run(KernelRuntimeContext& context) const {
+    const int64_t bands = (conv_.out_height + division_.rows - 1) / division_.rows, parts = division_.output_parts;
+    const int64_t tasks = conv_.batch * conv_.groups * conv_.out_depth * bands * parts;
+    microkernels::for_workers(context, workers_, tasks, [&](int64_t worker, int64_t begin, int64_t end) {
+      float* const packed = scratch_ + worker * worker_floats();
+      float* const padded = packed + gemm_floats_;
+      std::memset(padded + channels_ * halo_.plane, 0, static_cast<size_t>(halo_.slack) * sizeof(float));
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t plane = i / (parts * bands), y = i / parts % bands * division_.rows;
+        fill(plane, y, padded);
+        multiply_band(plane, y, i % parts, padded, packed);
+      }
+    });
+  }
+
+ private:
   // The scratch memory of a worker: that of the GEMM, then the band of the padded input.
-  const int64_t packing = round_up(gemm_scratch(kernels, depth, rows * halo.row), 16);
-  const int64_t size = packing + round_up(channels * halo.plane + halo.slack, 16);
-  if (channels * halo.plane > INT32_MAX) {
-    context.fail(Error::MemoryAllocationFailed, "a band of the padded input has 2^31 elements or more");
-    return false;
-  }
-  float* scratch = context.allocate_temporary_array<float>(static_cast<size_t>(workers * size));
-  int32_t* offsets = context.allocate_temporary_array<int32_t>(static_cast<size_t>(depth));
-  if (scratch == nullptr || offsets == nullptr) return false;
-  for (int64_t k = 0; k < depth; ++k) {
-    const int64_t tap = k % taps;
-    offsets[k] =
-        static_cast<int32_t>(k / taps * halo.plane + halo.tap_offset(conv, tap / conv.kernel_w, tap % conv.kernel_w));
-  }
-  // Computes one part of the output channels for the rows from y on. `plane` counts the output frames of the groups of
-  // all images.
-  const auto compute = [&](int64_t plane, int64_t y, int64_t part, float* packed, float* padded) {
-    const int64_t z = plane % conv.out_depth, volume = plane / conv.out_depth, group = volume % conv.groups;
-    const float* const input =
-        conv.input + volume * (conv.channels / conv.groups) * conv.depth * conv.height * conv.width;
-    for (int64_t c = 0; c < channels; ++c) {
-      const int64_t frame = z * conv.stride_d - conv.pad_d + c % conv.kernel_d * conv.dilation_d;
-      float* const to = padded + c * halo.plane;
-      if (frame < 0 || frame >= conv.depth) {
-        std::memset(to, 0, static_cast<size_t>(halo.plane) * sizeof(float));
+  int64_t worker_floats() const { return gemm_floats_ + round_up(channels_ * halo_.plane + halo_.slack, 16); }
+
+  // Copies the band of the padded input for the output rows from y on. `plane` counts the output frames of the groups
+  // of all images.
+  void fill(int64_t plane, int64_t y, float* padded) const {
+    const int64_t z = plane % conv_.out_depth, volume = plane / conv_.out_depth;
+    const int64_t frame_floats = conv_.height * conv_.width;
+    const float* const input = conv_.input + volume * (conv_.channels / conv_.groups) * conv_.depth * frame_floats;
+    for (int64_t c = 0; c < channels_; ++c) {
+      const int64_t frame = z * conv_.stride_d - conv_.pad_d + c % conv_.kernel_d * conv_.dilation_d;
+      float* const to = padded + c * halo_.plane;
+      if (frame < 0 || frame >= conv_.depth) {
+        std::memset(to, 0, static_cast<size_t>(halo_.plane) * sizeof(float));
       } else {
-        const int64_t from = (c / conv.kernel_d * conv.depth + frame) * conv.height * conv.width;
-        halo.fill(kernels, conv, input + from, y, to);
+        halo_.fill(kernels_, conv_, input + (c / conv_.kernel_d * conv_.depth + frame) * frame_floats, y, to);
       }
     }
-    const int64_t out_plane = conv.out_height * conv.out_width, out_channel = conv.out_depth * out_plane;
+  }
+
+  // Computes one part of the output channels for the rows from y on.
+  void multiply_band(int64_t plane, int64_t y, int64_t part, const float* padded, float* packed) const {
+    const int64_t z = plane % conv_.out_depth, volume = plane / conv_.out_depth, group = volume % conv_.groups;
+    const int64_t frame_floats = conv_.out_height * conv_.out_width, channel_floats = conv_.out_depth * frame_floats;
+    const int64_t parts = division_.output_parts;
     F32Gemm gemm{};
-    gemm.m = outputs, gemm.n = std::min(rows, conv.out_height - y) * halo.row, gemm.k = depth;
-    gemm.a = conv.weight + group * outputs * depth;
-    gemm.lda = depth;
+    gemm.m = outputs_, gemm.n = std::min(division_.rows, conv_.out_height - y) * halo_.row, gemm.k = depth_;
+    gemm.a = conv_.weight + group * outputs_ * depth_;
+    gemm.lda = depth_;
     gemm.rhs = F32Gemm::Rhs::Gathered;
     gemm.b = padded;
-    gemm.offsets = offsets;
-    gemm.bias_of = conv.bias ? BiasOf::Rows : BiasOf::None;
-    gemm.bias = conv.bias ? conv.bias + group * outputs : nullptr;
-    gemm.c = conv.out + volume * outputs * out_channel + z * out_plane + y * conv.out_width;
-    gemm.ldc = out_channel;
-    gemm.row = halo.row;
-    gemm.kept = conv.out_width;
-    multiply(kernels, gemm, outputs * part / output_parts, outputs * (part + 1) / output_parts, 0, gemm.n, packed);
-  };
-  const int64_t tasks = conv.batch * conv.groups * conv.out_depth * bands * output_parts;
-  microkernels::for_workers(context, workers, tasks, [&](int64_t worker, int64_t begin, int64_t end) {
-    float* const packed = scratch + worker * size;
-    float* const padded = packed + packing;
-    std::memset(padded + channels * halo.plane, 0, static_cast<size_t>(halo.slack) * sizeof(float));
-    for (int64_t i = begin; i < end; ++i) {
-      compute(i / (output_parts * bands), i / output_parts % bands * rows, i % output_parts, packed, padded);
-    }
-  });
+    gemm.offsets = offsets_;
+    gemm.bias_of = conv_.bias ? BiasOf::Rows : BiasOf::None;
+    gemm.bias = conv_.bias ? conv_.bias + group * outputs_ : nullptr;
+    gemm.c = conv_.out + volume * outputs_ * channel_floats + z * frame_floats + y * conv_.out_width;
+    gemm.ldc = channel_floats;
+    gemm.row = halo_.row;
+    gemm.kept = conv_.out_width;
+    multiply(kernels_, gemm, outputs_ * part / parts, outputs_ * (part + 1) / parts, 0, gemm.n, packed);
+  }
+
+  const F32Microkernels& kernels_ = microkernels::f32_microkernels();
+  const Conv2d& conv_;
+  const int64_t workers_;
+  const Division division_;
+  const int64_t channels_ = conv_.channels / conv_.groups * conv_.kernel_d;  // of a group, for all frames of the window
+  const int64_t outputs_ = conv_.outputs / conv_.groups;                     // of a group
+  const int64_t taps_ = conv_.kernel_h * conv_.kernel_w;
+  const int64_t depth_ = channels_ * taps_;
+  const Halo halo_{conv_, division_.rows, microkernels::column_step(kernels_)};
+  const int64_t gemm_floats_ = round_up(gemm_scratch(kernels_, depth_, division_.rows* halo_.row), 16);
+  float* scratch_ = nullptr;
+  int32_t* offsets_ = nullptr;  // [depth], from a position of the band to the input of each channel and tap
+};
+
+bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
+  BandedConv2d banded(conv, microkernels::worker_count(context));
+  if (!banded.prepare(context)) return false;
+  banded.run(context);
   return true;
 }
 
@@ -184,8 +213,8 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
 
 bool conv2d(KernelRuntimeContext& context, const Conv2d& conv) {
   if (conv.batch * conv.outputs * conv.out_depth * conv.out_height * conv.out_width == 0) return true;
-  if (pointwise(conv)) return pointwise_conv2d(context, conv);
-  if (depthwise(conv)) return depthwise_conv2d(context, conv);
+  if (is_pointwise(conv)) return pointwise_conv2d(context, conv);
+  if (is_depthwise(conv)) return depthwise_conv2d(context, conv);
   if (!conv.is_volume() && supports_winograd(conv)) return conv2d_winograd(context, conv);
   return general_conv2d(context, conv);
 }
