@@ -16,9 +16,9 @@ namespace {
 
 // Floats of gathered input that fit into a worker's second-level cache.
 constexpr int64_t kGatheredFloats = 96 * 1024;
-constexpr int64_t kMinPixels = 48;
+constexpr int64_t kMinPixels = 48;  // pixels of a block, even if their windows need more floats
 
-bool pointwise(const Conv2d& c) {
+bool is_pointwise(const Conv2d& c) {
   return c.groups == 1 && c.kernel_h == 1 && c.kernel_w == 1 && c.stride_h == 1 && c.stride_w == 1 && c.pad_h == 0 &&
          c.pad_w == 0;
 }
@@ -72,12 +72,32 @@ bool depthwise_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
   return true;
 }
 
+// Copies the windows [kernel_h, kernel_w, channels of a group] of output pixels [first, first + count), counted over
+// all images, one after the other. Padding is zero.
+void gather_windows(const Conv2d& c, int64_t group, int64_t first, int64_t count, float* to) {
+  const int64_t channels = c.channels / c.groups;
+  const auto bytes = static_cast<size_t>(channels) * sizeof(float);
+  for (int64_t pixel = first; pixel < first + count; ++pixel) {
+    const int64_t x = pixel % c.out_width, line = pixel / c.out_width;
+    const float* const image = c.input + line / c.out_height * c.height * c.width * c.channels + group * channels;
+    for (int64_t ky = 0; ky < c.kernel_h; ++ky) {
+      for (int64_t kx = 0; kx < c.kernel_w; ++kx, to += channels) {
+        const int64_t source = source_pixel(c, line % c.out_height, x, ky, kx);
+        if (source < 0) {
+          std::memset(to, 0, bytes);
+        } else {
+          std::memcpy(to, image + source * c.channels, bytes);
+        }
+      }
+    }
+  }
+}
+
 // im2col for a block of output pixels at a time: their windows are gathered into rows and multiplied by the weights.
 bool general_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
   const F32Microkernels& kernels = microkernels::f32_microkernels();
-  const int64_t channels = c.channels / c.groups;
   const int64_t outputs = c.outputs / c.groups;
-  const int64_t depth = channels * c.kernel_h * c.kernel_w;
+  const int64_t depth = c.channels / c.groups * c.kernel_h * c.kernel_w;
   const int64_t pixels = c.batch * c.out_height * c.out_width;
   const int64_t workers = microkernels::worker_count(context);
   int64_t block = std::max(kMinPixels, kGatheredFloats / std::max<int64_t>(1, depth));
@@ -94,23 +114,7 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
       const int64_t group = i % c.groups;
       const int64_t first = i / c.groups * block;
       const int64_t count = std::min(block, pixels - first);
-      float* to = gathered;
-      for (int64_t pixel = first; pixel < first + count; ++pixel) {
-        const int64_t x = pixel % c.out_width;
-        const int64_t y = pixel / c.out_width % c.out_height;
-        const float* image =
-            c.input + pixel / (c.out_width * c.out_height) * c.height * c.width * c.channels + group * channels;
-        for (int64_t ky = 0; ky < c.kernel_h; ++ky) {
-          for (int64_t kx = 0; kx < c.kernel_w; ++kx, to += channels) {
-            const int64_t source = source_pixel(c, y, x, ky, kx);
-            if (source < 0) {
-              std::memset(to, 0, static_cast<size_t>(channels) * sizeof(float));
-            } else {
-              std::memcpy(to, image + source * c.channels, static_cast<size_t>(channels) * sizeof(float));
-            }
-          }
-        }
-      }
+      gather_windows(c, group, first, count, gathered);
       F32Gemm gemm{};
       gemm.m = count, gemm.n = outputs, gemm.k = depth;
       gemm.a = gathered, gemm.lda = depth;
@@ -129,7 +133,7 @@ bool general_conv2d(KernelRuntimeContext& context, const Conv2d& c) {
 
 bool conv2d_channels_last(KernelRuntimeContext& context, const Conv2d& c) {
   if (c.batch == 0 || c.outputs == 0 || c.out_height == 0 || c.out_width == 0) return true;
-  if (pointwise(c)) return pointwise_conv2d(context, c);
+  if (is_pointwise(c)) return pointwise_conv2d(context, c);
   if (c.channels == c.groups && c.outputs == c.channels) return depthwise_conv2d(context, c);
   return general_conv2d(context, c);
 }
