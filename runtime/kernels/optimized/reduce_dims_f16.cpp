@@ -40,19 +40,21 @@ void reduce_columns(microkernels::F16Type type, Convert load, Reduction reductio
   }
 }
 
-}  // namespace
+// A reduction of the middle dimension of a row-major tensor [outer, reduced, inner] of 16-bit floats.
+struct F16Reduction {
+  KernelRuntimeContext& context;
+  Reduction reduction;
+  const ReductionShape& f;
+  microkernels::F16Type type;
+  Convert load, store;  // to and from float32
+  const uint16_t* x;
+  uint16_t* y;
 
-bool reduce_f16(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const ReductionShape& f,
-                const Tensor& out) {
-  const microkernels::F16Type type = f16_type(in.scalar_type());
-  const Convert load = load_function(in.scalar_type(), ScalarType::Float);
-  const Convert store = store_function(ScalarType::Float, out.scalar_type());
-  const uint16_t* const x = in.const_data_ptr<uint16_t>();
-  uint16_t* const y = out.mutable_data_ptr<uint16_t>();
-  if (f.outer == 1 && f.inner == 1 && f.reduced >= 2 * kTerm && reduction <= Reduction::Mean) {
+  // Computes a sum or mean of one long row from the sums of its parts.
+  void reduce_long_row() const {
     const int64_t count = (f.reduced + kTerm - 1) / kTerm;
     double* const terms = context.allocate_temporary_array<double>(static_cast<size_t>(count));
-    if (terms == nullptr) return true;
+    if (terms == nullptr) return;
     context.parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         terms[i] = reduce_part(type, reduction, x + i * kTerm, std::min(kTerm, f.reduced - i * kTerm));
@@ -62,27 +64,50 @@ bool reduce_f16(KernelRuntimeContext& context, Reduction reduction, const Tensor
     for (int64_t i = 0; i < count; ++i) sum += terms[i];
     const auto value = static_cast<float>(reduction == Reduction::Mean ? sum / static_cast<double>(f.reduced) : sum);
     store(&value, 1, y, 1, 1);
-  } else if (f.inner == 1) {
-    context.parallel_for(
-        0, f.outer, std::max<int64_t>(1, kReductionGrain / f.reduced), [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            const auto value = static_cast<float>(reduce_row(type, reduction, x + i * f.reduced, f.reduced));
-            store(&value, 1, y + i, 1, 1);
-          }
-        });
-  } else {
+  }
+
+  void reduce_rows() const {
+    const int64_t grain = std::max<int64_t>(1, kReductionGrain / f.reduced);
+    context.parallel_for(0, f.outer, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const auto value = static_cast<float>(reduce_row(type, reduction, x + i * f.reduced, f.reduced));
+        store(&value, 1, y + i, 1, 1);
+      }
+    });
+  }
+
+  void reduce_matrices() const {
     const int64_t chunks = (f.inner + kColumns - 1) / kColumns;
-    const int64_t work = f.reduced * std::min(kColumns, f.inner);
-    context.parallel_for(
-        0, f.outer * chunks, std::max<int64_t>(1, kReductionGrain / work), [&](int64_t begin, int64_t end) {
-          float sums[kColumns];
-          for (int64_t i = begin; i < end; ++i) {
-            const int64_t column = i % chunks * kColumns, outer = i / chunks, n = std::min(kColumns, f.inner - column);
-            reduce_columns(type, load, reduction, x + outer * f.reduced * f.inner + column, f.reduced, f.inner, n,
-                           sums);
-            store(sums, 1, y + outer * f.inner + column, 1, n);
-          }
-        });
+    const int64_t grain = std::max<int64_t>(1, kReductionGrain / (f.reduced * std::min(kColumns, f.inner)));
+    context.parallel_for(0, f.outer * chunks, grain, [&](int64_t begin, int64_t end) {
+      float sums[kColumns];
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t column = i % chunks * kColumns, outer = i / chunks, n = std::min(kColumns, f.inner - column);
+        reduce_columns(type, load, reduction, x + outer * f.reduced * f.inner + column, f.reduced, f.inner, n, sums);
+        store(sums, 1, y + outer * f.inner + column, 1, n);
+      }
+    });
+  }
+};
+
+}  // namespace
+
+bool reduce_f16(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const ReductionShape& f,
+                const Tensor& out) {
+  const F16Reduction task{context,
+                          reduction,
+                          f,
+                          f16_type(in.scalar_type()),
+                          load_function(in.scalar_type(), ScalarType::Float),
+                          store_function(ScalarType::Float, out.scalar_type()),
+                          in.const_data_ptr<uint16_t>(),
+                          out.mutable_data_ptr<uint16_t>()};
+  if (f.outer == 1 && f.inner == 1 && f.reduced >= 2 * kTerm && reduction <= Reduction::Mean) {
+    task.reduce_long_row();
+  } else if (f.inner == 1) {
+    task.reduce_rows();
+  } else {
+    task.reduce_matrices();
   }
   return true;
 }
