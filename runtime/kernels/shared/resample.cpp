@@ -73,62 +73,91 @@ bool add_rows_first(const Taps<float>& rows, int64_t row, const Taps<float>& col
   return true;
 }
 
-// Computes weighted sums. An image has three spatial dims; a missing one has a single tap of weight 1.
+// Computes elements of the result as weighted sums of elements of type T, in type W. An image has three spatial dims; a
+// missing one has a single tap of weight 1.
 template <typename T, typename W>
-void run(KernelRuntimeContext& context, const Resample& r, const Tensor& in, const Tensor& out) {
-  const ImageLayout image(in, r.dims);
-  const int64_t first = 3 - r.dims;  // the first dim that is not missing
-  Taps<W> taps[3];
-  const int32_t zero = 0;
-  const W one = 1;
-  int64_t work = 1;
-  for (int64_t i = 0; i < 3; ++i) {
-    taps[i] = {1, &zero, &one};
-    if (i >= first && !make_taps<W>(context, r, i - first, image.size[i], &taps[i])) return;
-    work *= taps[i].width;
-  }
-  // Calls body(row, weight) for each source row of a result, whose first taps are `at`.
-  const auto for_each_row = [&image, &taps](const T* plane, const int64_t* at, const auto& body) {
-    const int64_t z_end = at[0] + taps[0].width, y_end = at[1] + taps[1].width;
-    for (int64_t z = at[0]; z < z_end; ++z) {
-      for (int64_t y = at[1]; y < y_end; ++y) {
-        body(plane + taps[0].index[z] * image.stride[0] + taps[1].index[y] * image.stride[1],
-             taps[0].weight[z] * taps[1].weight[y]);
-      }
+class WeightedSums {
+ public:
+  WeightedSums(const Resample& r, const Tensor& in) : r_(r), image_(in, r.dims), in_(in.const_data_ptr<T>()) {}
+
+  // Computes the taps. Returns false, and records the failure, if there is no memory.
+  bool prepare(KernelRuntimeContext& context) {
+    for (int64_t i = 0; i < 3; ++i) {
+      taps_[i] = {1, &zero_, &one_};
+      if (i >= first_ && !make_taps<W>(context, r_, i - first_, image_.size[i], &taps_[i])) return false;
     }
-  };
-  for_each_line(context, out, work, [&](const int64_t* index, int line, int64_t offset, int64_t count) {
-    const T* plane = in.const_data_ptr<T>() + index[0] * image.batch_stride + index[1] * image.channel_stride;
-    const int64_t axis = line - 2 + first;  // the spatial dim of the line, if line >= 2
-    int64_t at[3] = {0, 0, 0};
-    for (int64_t i = first; i < 3; ++i) at[i] = index[2 + i - first] * taps[i].width;
+    return true;
+  }
+
+  // Returns the number of terms of a sum.
+  int64_t terms() const { return taps_[0].width * taps_[1].width * taps_[2].width; }
+
+  // Computes `count` results along dim `line`, from position `index` on.
+  void compute_line(const int64_t* index, int line, int64_t count, T* results) const {
+    const T* plane = in_ + index[0] * image_.batch_stride + index[1] * image_.channel_stride;
+    int64_t at[3] = {0, 0, 0};  // the first taps of the result
+    for (int64_t i = first_; i < 3; ++i) at[i] = index[2 + i - first_] * taps_[i].width;
     for (int64_t done = 0; done < count; done += kBlock) {
       const int64_t n = std::min(kBlock, count - done);
       W sums[kBlock] = {};
-      bool is_done = false;
-      if constexpr (std::is_same_v<T, float>) {  // the images of antialiased resizing have two dimensions
-        is_done = axis == 2 && r.antialias && image.stride[2] == 1 &&
-                  add_rows_first(taps[1], at[1], taps[2], at[2], plane, image.stride[1], n, sums);
-      }
-      if (is_done) {
-        at[2] += n * taps[2].width;
-      } else if (line >= 2) {
-        const int64_t together = axis == 2 ? n : 1;  // number of adjacent results with the same source rows
-        for (int64_t i = 0; i < n; i += together, at[axis] += together * taps[axis].width) {
-          for_each_row(plane, at, [&](const T* row, W weight) {
-            add_row(taps[2], at[2], row, image.stride[2], weight, together, sums + i);
-          });
-        }
+      if (line >= 2) {
+        add_along(line - 2 + first_, plane, n, at, sums);
       } else {
-        const int64_t step = line == 1 ? image.channel_stride : image.batch_stride;
+        const int64_t step = line == 1 ? image_.channel_stride : image_.batch_stride;
         for_each_row(plane, at, [&](const T* row, W weight) {
-          add_pixels(taps[2], at[2], row, image.stride[2], step, weight, n, sums);
+          add_pixels(taps_[2], at[2], row, image_.stride[2], step, weight, n, sums);
         });
         plane += n * step;
       }
-      T* const results = out.mutable_data_ptr<T>() + offset + done;
-      for (int64_t i = 0; i < n; ++i) results[i] = static_cast<T>(sums[i]);
+      for (int64_t i = 0; i < n; ++i) results[done + i] = static_cast<T>(sums[i]);
     }
+  }
+
+ private:
+  // Computes the sums of n results along spatial dim `axis`, and advances `at` to the next result.
+  void add_along(int64_t axis, const T* plane, int64_t n, int64_t (&at)[3], W* sums) const {
+    if constexpr (std::is_same_v<T, float>) {  // the images of antialiased resizing have two dimensions
+      if (axis == 2 && r_.antialias && image_.stride[2] == 1 &&
+          add_rows_first(taps_[1], at[1], taps_[2], at[2], plane, image_.stride[1], n, sums)) {
+        at[2] += n * taps_[2].width;
+        return;
+      }
+    }
+    const int64_t together = axis == 2 ? n : 1;  // number of adjacent results with the same source rows
+    for (int64_t i = 0; i < n; i += together, at[axis] += together * taps_[axis].width) {
+      for_each_row(plane, at, [&](const T* row, W weight) {
+        add_row(taps_[2], at[2], row, image_.stride[2], weight, together, sums + i);
+      });
+    }
+  }
+
+  // Calls body(row, weight) for each source row of a result, whose first taps are `at`.
+  template <typename Body>
+  void for_each_row(const T* plane, const int64_t* at, const Body& body) const {
+    const int64_t z_end = at[0] + taps_[0].width, y_end = at[1] + taps_[1].width;
+    for (int64_t z = at[0]; z < z_end; ++z) {
+      for (int64_t y = at[1]; y < y_end; ++y) {
+        body(plane + taps_[0].index[z] * image_.stride[0] + taps_[1].index[y] * image_.stride[1],
+             taps_[0].weight[z] * taps_[1].weight[y]);
+      }
+    }
+  }
+
+  const Resample& r_;
+  const ImageLayout image_;
+  const T* const in_;
+  const int64_t first_ = 3 - r_.dims;  // the first spatial dim that is not missing
+  Taps<W> taps_[3];
+  const int32_t zero_ = 0;
+  const W one_ = 1;
+};
+
+template <typename T, typename W>
+void run_weighted(KernelRuntimeContext& context, const Resample& r, const Tensor& in, const Tensor& out) {
+  WeightedSums<T, W> sums(r, in);
+  if (!sums.prepare(context)) return;
+  for_each_line(context, out, sums.terms(), [&](const int64_t* index, int line, int64_t offset, int64_t count) {
+    sums.compute_line(index, line, count, out.mutable_data_ptr<T>() + offset);
   });
 }
 
@@ -236,7 +265,7 @@ void resample(KernelRuntimeContext& context, const Resample& r, const Tensor& in
   static constexpr DtypeSet kTypes = dtypes::kFloatH | DtypeSet(ScalarType::Byte);
   switch_dtype<kTypes>(context, in.scalar_type(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    run<T, std::conditional_t<std::is_same_v<T, double>, double, float>>(context, r, in, out);
+    run_weighted<T, std::conditional_t<std::is_same_v<T, double>, double, float>>(context, r, in, out);
   });
 }
 

@@ -8,8 +8,9 @@
 namespace rushlight {
 namespace {
 
+// Taps whose weights are fixed-point numbers with `shift` fraction bits, and the rounding of their sums.
 struct FixedTaps {
-  Taps<double> taps;
+  Taps<double> taps;  // for their positions
   int16_t* weight = nullptr;
   int shift = 0;
 
@@ -42,6 +43,28 @@ bool make_fixed_taps(KernelRuntimeContext& context, const Resample& r, int64_t d
   return true;
 }
 
+// Resizes a row of `width` results. The elements of `row` are `stride` bytes apart.
+void resize_row(const FixedTaps& x, const uint8_t* row, int64_t stride, int64_t width, uint8_t* to) {
+  for (int64_t j = 0; j < width; ++j) {
+    int32_t sum = x.half();
+    for (int64_t k = j * x.taps.width; k < (j + 1) * x.taps.width; ++k) {
+      sum += row[x.taps.index[k] * stride] * x.weight[k];
+    }
+    to[j] = x.round(sum);
+  }
+}
+
+// Computes row `i` of the result, whose elements are `step` bytes apart, from contiguous rows of `width` elements.
+void mix_rows(const FixedTaps& y, int64_t i, const uint8_t* rows, int64_t width, uint8_t* to, int64_t step) {
+  for (int64_t j = 0; j < width; ++j) {
+    int32_t sum = y.half();
+    for (int64_t k = i * y.taps.width; k < (i + 1) * y.taps.width; ++k) {
+      sum += rows[y.taps.index[k] * width + j] * y.weight[k];
+    }
+    to[j * step] = y.round(sum);
+  }
+}
+
 }  // namespace
 
 void resample_bytes(KernelRuntimeContext& context, const Resample& r, const Tensor& in, const Tensor& out) {
@@ -59,32 +82,21 @@ void resample_bytes(KernelRuntimeContext& context, const Resample& r, const Tens
     uint8_t* to = out.mutable_data_ptr<uint8_t>() + batch * result.batch_stride + channel * result.channel_stride;
     context.parallel_for(0, height, 8192 / width + 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const uint8_t* row = from + i * image.stride[1];
-        for (int64_t j = 0; j < width; ++j) {
-          if (!along_x) {
-            rows[i * width + j] = row[j * image.stride[2]];
-            continue;
-          }
-          int32_t sum = x.half();
-          for (int64_t k = j * x.taps.width; k < (j + 1) * x.taps.width; ++k) {
-            sum += row[x.taps.index[k] * image.stride[2]] * x.weight[k];
-          }
-          rows[i * width + j] = x.round(sum);
+        const uint8_t* const row = from + i * image.stride[1];
+        if (along_x) {
+          resize_row(x, row, image.stride[2], width, rows + i * width);
+        } else {
+          for (int64_t j = 0; j < width; ++j) rows[i * width + j] = row[j * image.stride[2]];
         }
       }
     });
     context.parallel_for(0, result.size[1], 8192 / width + 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        for (int64_t j = 0; j < width; ++j) {
-          uint8_t value = along_y ? uint8_t{0} : rows[i * width + j];
-          if (along_y) {
-            int32_t sum = y.half();
-            for (int64_t k = i * y.taps.width; k < (i + 1) * y.taps.width; ++k) {
-              sum += rows[y.taps.index[k] * width + j] * y.weight[k];
-            }
-            value = y.round(sum);
-          }
-          to[i * result.stride[1] + j * result.stride[2]] = value;
+        uint8_t* const row = to + i * result.stride[1];
+        if (along_y) {
+          mix_rows(y, i, rows, width, row, result.stride[2]);
+        } else {
+          for (int64_t j = 0; j < width; ++j) row[j * result.stride[2]] = rows[i * width + j];
         }
       }
     });
