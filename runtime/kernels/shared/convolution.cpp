@@ -104,121 +104,187 @@ void find_sources(const Convolution& c, const ImageLayout& in, const int64_t (&t
 // Multiplies the weight matrix [outputs, inputs x taps] by the matrix of windows [inputs x taps, positions], in tiles,
 // in the compute type C of the elements.
 template <typename C>
-void run(KernelRuntimeContext& context, const Convolution& c, const Tensor& in_tensor, const Tensor& weight_tensor,
-         const std::optional<Tensor>& bias, const Tensor& out_tensor, Gather gather) {
+class TiledConvolution {
+ public:
+  TiledConvolution(const Convolution& c, const Tensor& in, const Tensor& weight, const std::optional<Tensor>& bias,
+                   const Tensor& out, Gather gather)
+      : c_(c),
+        weight_(weight_of(c, weight)),
+        in_(in, c.dims),
+        out_(out, c.dims),
+        dtype_(in.scalar_type()),
+        size_(static_cast<int64_t>(element_size(dtype_))),
+        gather_(gather),
+        load_(load_function(dtype_, scalar_type_of<C>)),
+        store_(store_function(scalar_type_of<C>, dtype_)),
+        in_data_(static_cast<const uint8_t*>(in.const_data_ptr())),
+        weight_data_(static_cast<const uint8_t*>(weight.const_data_ptr())),
+        bias_data_(bias ? static_cast<const uint8_t*>(bias->const_data_ptr()) : nullptr),
+        bias_stride_(bias ? bias->stride(0) : 0),
+        out_data_(static_cast<uint8_t*>(out.mutable_data_ptr())) {}
+
+  void run(KernelRuntimeContext& context) const {
+    const int64_t tasks = out_.batch * c_.groups * row_tiles_ * column_tiles_;
+    context.parallel_for(0, tasks, 1, [&](int64_t begin, int64_t end) {
+      Tile tile;
+      for (int64_t task = begin; task < end; ++task) {
+        place(task, tile);
+        multiply(tile);
+        store_results(tile);
+      }
+    });
+  }
+
+ private:
   using Accumulator = AccumulatorOf<C>;
-  const ImageLayout in(in_tensor, c.dims), out(out_tensor, c.dims);
-  const Weight weight = weight_of(c, weight_tensor);
-  const ScalarType dtype = in_tensor.scalar_type();
-  const Convert load = load_function(dtype, scalar_type_of<C>), store = store_function(scalar_type_of<C>, dtype);
-  const auto size = static_cast<int64_t>(element_size(dtype));
-  const int64_t row_tiles = (weight.outputs + kTileRows - 1) / kTileRows;
-  const int64_t column_tiles = (out.volume() + kTileColumns - 1) / kTileColumns;
-  const int64_t taps = c.window.taps();
-  const int64_t depth = weight.inputs * taps;
-  context.parallel_for(0, out.batch * c.groups * row_tiles * column_tiles, 1, [&](int64_t begin, int64_t end) {
-    MatmulTile<Accumulator> tile;
-    int64_t offsets[kTileDepth];         // of the weights, from the start of a row
+
+  // A part of the result: output channels [first_row, first_row + rows) of a group, at some positions of an image.
+  struct Tile {
+    int64_t batch, group, first_row, rows, columns;
     int64_t positions[kTileColumns][3];  // in the output
-    int64_t origins[kTileColumns][3], sources[kTileColumns];
-    // Gathers elements and converts them.
-    const auto read = [&](const uint8_t* from, const int64_t* places, int64_t count, Accumulator* to) {
-      if (dtype == scalar_type_of<C>) return gather(from, places, count, to);
-      C elements[kTileDepth];
-      gather(from, places, count, elements);
-      load(elements, 1, to, 1, count);
-    };
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t r0 = task % row_tiles * kTileRows;
-      const int64_t c0 = task / row_tiles % column_tiles * kTileColumns;
-      const int64_t group = task / (row_tiles * column_tiles) % c.groups;
-      const int64_t batch = task / (row_tiles * column_tiles * c.groups);
-      const int64_t rows = std::min(kTileRows, weight.outputs - r0);
-      const int64_t columns = std::min(kTileColumns, out.volume() - c0);
-      for (int64_t i = 0; i < columns; ++i) {
-        coordinates_of(c0 + i, out.size, positions[i]);
-        for (int axis = 0; axis < 3; ++axis) {
-          const int64_t at = positions[i][axis], padding = c.window.padding[axis];
-          origins[i][axis] = c.transposed ? at + padding : at * c.window.stride[axis] - padding;
-        }
-      }
-      const uint8_t* const image = static_cast<const uint8_t*>(in_tensor.const_data_ptr()) +
-                                   (batch * in.batch_stride + group * weight.inputs * in.channel_stride) * size;
-      const uint8_t* const lhs = static_cast<const uint8_t*>(weight_tensor.const_data_ptr()) +
-                                 (group * weight.group_stride + r0 * weight.output_stride) * size;
-      tile.clear();
-      for (int64_t k0 = 0; k0 < depth; k0 += kTileDepth) {
-        const int64_t step = std::min(kTileDepth, depth - k0);
-        for (int64_t k = 0; k < step; ++k) {
-          const int64_t channel = (k0 + k) / taps;
-          int64_t tap[3];
-          coordinates_of((k0 + k) % taps, c.window.kernel, tap);
-          offsets[k] = channel * weight.input_stride + dot(tap, weight.stride);
-          if (k == 0 || taps > 1) find_sources(c, in, tap, origins, columns, sources);
-          read(image + channel * in.channel_stride * size, sources, columns, tile.packed[k]);
-          std::fill(tile.packed[k] + columns, tile.packed[k] + kTileColumns, Accumulator(0));
-        }
-        tile.multiply(rows, step, [&](int64_t r, Accumulator* to) {
-          const uint8_t* const from = lhs + r * weight.output_stride * size;
-          weight.has_contiguous_rows ? load(from + k0 * size, 1, to, 1, step) : read(from, offsets, step, to);
-        });
-      }
-      uint8_t* const target = static_cast<uint8_t*>(out_tensor.mutable_data_ptr()) + batch * out.batch_stride * size;
-      for (int64_t r = 0; r < rows; ++r) {
-        const int64_t channel = group * weight.outputs + r0 + r;
-        Accumulator start(0);
-        if (bias) {
-          load(static_cast<const uint8_t*>(bias->const_data_ptr()) + channel * bias->stride(0) * size, 1, &start, 1, 1);
-        }
-        uint8_t* const plane = target + channel * out.channel_stride * size;
-        for (int64_t i = 0; i < columns; ++i) {
-          const Accumulator sum = tile.sums[r][i] + start;
-          store(&sum, 1, plane + dot(positions[i], out.stride) * size, 1, 1);
-        }
+    int64_t origins[kTileColumns][3];    // see find_sources()
+    MatmulTile<Accumulator> product;
+  };
+
+  // Sets everything but the product.
+  void place(int64_t task, Tile& tile) const {
+    const int64_t first_column = task / row_tiles_ % column_tiles_ * kTileColumns;
+    tile.first_row = task % row_tiles_ * kTileRows;
+    tile.group = task / (row_tiles_ * column_tiles_) % c_.groups;
+    tile.batch = task / (row_tiles_ * column_tiles_ * c_.groups);
+    tile.rows = std::min(kTileRows, weight_.outputs - tile.first_row);
+    tile.columns = std::min(kTileColumns, out_.volume() - first_column);
+    for (int64_t i = 0; i < tile.columns; ++i) {
+      coordinates_of(first_column + i, out_.size, tile.positions[i]);
+      for (int axis = 0; axis < 3; ++axis) {
+        const int64_t at = tile.positions[i][axis], padding = c_.window.padding[axis];
+        tile.origins[i][axis] = c_.transposed ? at + padding : at * c_.window.stride[axis] - padding;
       }
     }
-  });
+  }
+
+  void multiply(Tile& tile) const {
+    const uint8_t* const lhs =
+        weight_data_ + (tile.group * weight_.group_stride + tile.first_row * weight_.output_stride) * size_;
+    int64_t offsets[kTileDepth];  // of the weights, from the start of a row
+    tile.product.clear();
+    for (int64_t first = 0; first < depth_; first += kTileDepth) {
+      const int64_t count = std::min(kTileDepth, depth_ - first);
+      pack_windows(tile, first, count, offsets);
+      tile.product.multiply(tile.rows, count, [&](int64_t row, Accumulator* to) {
+        const uint8_t* const from = lhs + row * weight_.output_stride * size_;
+        weight_.has_contiguous_rows ? load_(from + first * size_, 1, to, 1, count) : read(from, offsets, count, to);
+      });
+    }
+  }
+
+  // Writes rows [first, first + count) of the matrix of windows to tile.product.packed, and the offsets of the weights
+  // by which they are multiplied.
+  void pack_windows(Tile& tile, int64_t first, int64_t count, int64_t* offsets) const {
+    const uint8_t* const image =
+        in_data_ + (tile.batch * in_.batch_stride + tile.group * weight_.inputs * in_.channel_stride) * size_;
+    int64_t sources[kTileColumns];
+    for (int64_t k = 0; k < count; ++k) {
+      const int64_t channel = (first + k) / taps_;
+      int64_t tap[3];
+      coordinates_of((first + k) % taps_, c_.window.kernel, tap);
+      offsets[k] = channel * weight_.input_stride + dot(tap, weight_.stride);
+      if (k == 0 || taps_ > 1) find_sources(c_, in_, tap, tile.origins, tile.columns, sources);
+      Accumulator* const row = tile.product.packed[k];
+      read(image + channel * in_.channel_stride * size_, sources, tile.columns, row);
+      std::fill(row + tile.columns, row + kTileColumns, Accumulator(0));
+    }
+  }
+
+  // Gathers at most kTileDepth elements and converts them.
+  void read(const uint8_t* from, const int64_t* offsets, int64_t count, Accumulator* to) const {
+    if (dtype_ == scalar_type_of<C>) return gather_(from, offsets, count, to);
+    C elements[kTileDepth];
+    gather_(from, offsets, count, elements);
+    load_(elements, 1, to, 1, count);
+  }
+
+  // Adds the bias to the sums, converts them and writes them to the output.
+  void store_results(const Tile& tile) const {
+    uint8_t* const target = out_data_ + tile.batch * out_.batch_stride * size_;
+    for (int64_t row = 0; row < tile.rows; ++row) {
+      const int64_t channel = tile.group * weight_.outputs + tile.first_row + row;
+      Accumulator start(0);
+      if (bias_data_) load_(bias_data_ + channel * bias_stride_ * size_, 1, &start, 1, 1);
+      uint8_t* const plane = target + channel * out_.channel_stride * size_;
+      for (int64_t i = 0; i < tile.columns; ++i) {
+        const Accumulator sum = tile.product.sums[row][i] + start;
+        store_(&sum, 1, plane + dot(tile.positions[i], out_.stride) * size_, 1, 1);
+      }
+    }
+  }
+
+  const Convolution& c_;
+  const Weight weight_;
+  const ImageLayout in_, out_;
+  const ScalarType dtype_;
+  const int64_t size_;  // bytes of an element
+  const Gather gather_;
+  const Convert load_, store_;
+  const uint8_t* const in_data_;
+  const uint8_t* const weight_data_;
+  const uint8_t* const bias_data_;  // null if there is no bias
+  const int64_t bias_stride_;
+  uint8_t* const out_data_;
+  const int64_t taps_ = c_.window.taps();
+  const int64_t depth_ = weight_.inputs * taps_;
+  const int64_t row_tiles_ = (weight_.outputs + kTileRows - 1) / kTileRows;  // of a group
+  const int64_t column_tiles_ = (out_.volume() + kTileColumns - 1) / kTileColumns;
+};
+
+// Returns `sum` plus the products small[p] * large[p * stride - padding + tap * dilation] over all positions p of an
+// image whose second factor is inside of `large`.
+template <typename T>
+AccumulatorOf<T> add_products(const Window3d& w, const int64_t (&tap)[3], const ImageLayout& small, const T* small_data,
+                              const ImageLayout& large, const T* large_data, AccumulatorOf<T> sum) {
+  for (int64_t z = 0; z < small.size[0]; ++z) {
+    const int64_t large_z = z * w.stride[0] - w.padding[0] + tap[0] * w.dilation[0];
+    if (large_z < 0 || large_z >= large.size[0]) continue;
+    for (int64_t y = 0; y < small.size[1]; ++y) {
+      const int64_t large_y = y * w.stride[1] - w.padding[1] + tap[1] * w.dilation[1];
+      if (large_y < 0 || large_y >= large.size[1]) continue;
+      const T* const small_row = small_data + z * small.stride[0] + y * small.stride[1];
+      const T* const large_row = large_data + large_z * large.stride[0] + large_y * large.stride[1];
+      for (int64_t x = 0; x < small.size[2]; ++x) {
+        const int64_t large_x = x * w.stride[2] - w.padding[2] + tap[2] * w.dilation[2];
+        if (large_x < 0 || large_x >= large.size[2]) continue;
+        sum += static_cast<AccumulatorOf<T>>(small_row[x * small.stride[2]]) *
+               static_cast<AccumulatorOf<T>>(large_row[large_x * large.stride[2]]);
+      }
+    }
+  }
+  return sum;
 }
 
 template <typename T>
 void run_weight_gradient(KernelRuntimeContext& context, const Convolution& c, const Tensor& small_tensor,
                          const Tensor& large_tensor, const Tensor& gradient) {
-  using Accumulator = AccumulatorOf<T>;
   const ImageLayout small(small_tensor, c.dims), large(large_tensor, c.dims);
-  const int64_t per_group = gradient.size(0) / c.groups;
+  const int64_t rows_of_group = gradient.size(0) / c.groups;
   const int64_t taps = c.window.taps();
-  const Window3d& w = c.window;
+  // A task computes element [a, b, tap] of the gradient.
   context.parallel_for(0, gradient.size(0) * gradient.size(1) * taps, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       int64_t tap[3], offset = 0;
-      coordinates_of(task % taps, w.kernel, tap);
+      coordinates_of(task % taps, c.window.kernel, tap);
       for (int64_t axis = 3 - c.dims; axis < 3; ++axis) {
         offset += tap[axis] * gradient.stride(2 + axis - (3 - c.dims));
       }
       const int64_t b = task / taps % gradient.size(1);
       const int64_t a = task / taps / gradient.size(1);
-      const int64_t channel = a / per_group * gradient.size(1) + b;
-      Accumulator sum(0);
+      const int64_t large_channel = a / rows_of_group * gradient.size(1) + b;
+      AccumulatorOf<T> sum(0);
       for (int64_t n = 0; n < small.batch; ++n) {
-        const T* small_data = small_tensor.const_data_ptr<T>() + n * small.batch_stride + a * small.channel_stride;
-        const T* large_data =
-            large_tensor.const_data_ptr<T>() + n * large.batch_stride + channel * large.channel_stride;
-        for (int64_t z = 0; z < small.size[0]; ++z) {
-          const int64_t lz = z * w.stride[0] - w.padding[0] + tap[0] * w.dilation[0];
-          if (lz < 0 || lz >= large.size[0]) continue;
-          for (int64_t y = 0; y < small.size[1]; ++y) {
-            const int64_t ly = y * w.stride[1] - w.padding[1] + tap[1] * w.dilation[1];
-            if (ly < 0 || ly >= large.size[1]) continue;
-            for (int64_t x = 0; x < small.size[2]; ++x) {
-              const int64_t lx = x * w.stride[2] - w.padding[2] + tap[2] * w.dilation[2];
-              if (lx < 0 || lx >= large.size[2]) continue;
-              sum += static_cast<Accumulator>(
-                         small_data[z * small.stride[0] + y * small.stride[1] + x * small.stride[2]]) *
-                     static_cast<Accumulator>(
-                         large_data[lz * large.stride[0] + ly * large.stride[1] + lx * large.stride[2]]);
-            }
-          }
-        }
+        const T* const small_data =
+            small_tensor.const_data_ptr<T>() + n * small.batch_stride + a * small.channel_stride;
+        const T* const large_data =
+            large_tensor.const_data_ptr<T>() + n * large.batch_stride + large_channel * large.channel_stride;
+        sum = add_products(c.window, tap, small, small_data, large, large_data, sum);
       }
       gradient.mutable_data_ptr<T>()[a * gradient.stride(0) + b * gradient.stride(1) + offset] = static_cast<T>(sum);
     }
@@ -284,7 +350,7 @@ void convolve(KernelRuntimeContext& context, const Convolution& c, const Tensor&
   switch_element_size(context, in.element_size(),
                       [&](auto tag) { function = gather<sizeof(typename decltype(tag)::type)>; });
   switch_compute<kinds::kAll>(context, in.scalar_type(), [&](auto tag) {
-    run<typename decltype(tag)::type>(context, c, in, weight, bias, out, function);
+    TiledConvolution<typename decltype(tag)::type>(c, in, weight, bias, out, function).run(context);
   });
 }
 
