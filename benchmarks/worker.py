@@ -37,10 +37,13 @@ SAMPLES = 200
 
 
 def module_of(system: str) -> Any:
+    """Returns the module of `benchmarks.systems` that writes and loads the files of a system."""
     return importlib.import_module(f"benchmarks.systems.{SYSTEMS[system].kind}")
 
 
 def write(system: str, model: str, folder: str) -> None:
+    """Serves the command `write`."""
+
     def prepare() -> dict[str, float]:
         import logging
 
@@ -57,10 +60,11 @@ def write(system: str, model: str, folder: str) -> None:
 
 
 def reference(model: str, folder: str, kind: str) -> None:
+    """Serves the command `reference`."""
+
     def prepare() -> int:
         import torch
         from models.catalog import build
-        from models.digits import HELD_OUT
 
         case = build(model, trained=kind == "int8")
         with torch.no_grad():
@@ -69,32 +73,39 @@ def reference(model: str, folder: str, kind: str) -> None:
                 for i, tensor in enumerate(tensors):
                     np.save(Path(folder) / f"{name}_{i}.npy", tensor.numpy())
             if kind == "int8":
-                samples = case.samples(SAMPLES, HELD_OUT)
-                best = torch.stack(
-                    [
-                        torch.utils._pytree.tree_leaves(case.module(*inputs))[0].argmax(-1)
-                        for inputs in samples
-                    ]
-                )
-                arrays: dict[str, Any] = {
-                    str(i): torch.stack(values).numpy() for i, values in enumerate(zip(*samples, strict=True))
-                }
-                np.savez(Path(folder) / "samples.npz", best=best.numpy(), **arrays)
+                _save_samples(case, Path(folder))
         return len(outputs)
 
     serve(lambda _: None, hello=prepare)
 
 
+def _save_samples(case: Any, folder: Path) -> None:
+    """Writes samples.npz: the inputs of SAMPLES calls, by position, and the index of the largest output."""
+    import torch
+    from models.digits import HELD_OUT
+
+    samples = case.samples(SAMPLES, HELD_OUT)
+    outputs = [torch.utils._pytree.tree_leaves(case.module(*inputs))[0] for inputs in samples]
+    best = torch.stack([output.argmax(-1) for output in outputs])
+    columns: dict[str, Any] = {
+        str(i): torch.stack(values).numpy() for i, values in enumerate(zip(*samples, strict=True))
+    }
+    np.savez(folder / "samples.npz", best=best.numpy(), **columns)
+
+
 def arrays_of(folder: Path, kind: str) -> list[Any]:
+    """Returns the arrays in the files `<kind>_<i>.npy` of a folder, in order."""
     return [np.load(folder / f"{kind}_{i}.npy") for i in range(len(list(folder.glob(f"{kind}_*.npy"))))]
 
 
 def save_outputs(outputs: Sequence[Any], folder: Path) -> None:
+    """Writes the files `output_<i>.npy`."""
     for i, output in enumerate(outputs):
         np.save(folder / f"output_{i}.npy", output)
 
 
 def not_loaded(_: Sequence[Any]) -> Any:
+    """Stands for the function that calls a program, until one is loaded."""
     raise RuntimeError("no program is loaded")
 
 
@@ -104,29 +115,46 @@ def resident() -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
-def run(system: str, folder: str, files: str, threads: str) -> None:
-    call: Callable[[Sequence[Any]], Any] = not_loaded
-    inputs = arrays_of(Path(folder), "input")
+class Runner:
+    """Loads and calls one program of a system.
 
-    def load() -> dict[str, float]:
-        nonlocal call
+    Args:
+        system: the key of the system in `SYSTEMS`.
+        folder: the folder with the inputs, and with samples.npz of int8 models.
+        files: the folder with the files of the system; the outputs are written there too.
+        threads: the number of threads.
+    """
+
+    def __init__(self, system: str, folder: Path, files: Path, threads: int) -> None:
+        self._system = system
+        self._folder = folder
+        self._files = files
+        self._threads = threads
+        self._inputs = arrays_of(folder, "input")
+        self._call: Callable[[Sequence[Any]], Any] = not_loaded
+
+    def load(self) -> dict[str, float]:
+        """Loads the program, calls it once and saves the outputs. Returns the first answer of the worker."""
         start = time.perf_counter()
-        call = module_of(system).load(Path(files), int(threads))
+        self._call = module_of(self._system).load(self._files, self._threads)
         loaded = time.perf_counter() - start
         start = time.perf_counter()
-        outputs = call(inputs)
+        outputs = self._call(self._inputs)
         first = time.perf_counter() - start
-        save_outputs(outputs, Path(files))
+        save_outputs(outputs, self._files)
         return {"load": loaded, "first": first * 1e3, "outputs": len(outputs), "resident": resident()}
 
-    def answer(request: dict[str, float]) -> Any:
+    def answer(self, request: dict[str, float]) -> Any:
+        """Returns the answer to a request; see the docstring of this module."""
         if "agree" in request:
-            return agreement()
-        pairs = measure(request["run"])
+            return self.agreement()
+        pairs = self.measure(request["run"])
         return pairs if "cpu" in request else [pair[0] for pair in pairs]
 
-    def measure(seconds: float) -> list[tuple[float, float]]:
+    def measure(self, seconds: float) -> list[tuple[float, float]]:
+        """Returns the elapsed and processor milliseconds of each call within a time, after one more call."""
         times: list[tuple[float, float]] = []
+        call, inputs = self._call, self._inputs
         call(inputs)
         end = time.perf_counter() + seconds
         while not times or time.perf_counter() < end:
@@ -136,14 +164,19 @@ def run(system: str, folder: str, files: str, threads: str) -> None:
             times.append((passed * 1e3, (time.process_time() - used) * 1e3))
         return times
 
-    def agreement() -> float:
-        with np.load(Path(folder) / "samples.npz") as samples:
-            columns = [samples[str(i)] for i in range(len(inputs))]
+    def agreement(self) -> float:
+        """Returns the share of the samples with the same index of the largest output as eager PyTorch."""
+        with np.load(self._folder / "samples.npz") as samples:
+            columns = [samples[str(i)] for i in range(len(self._inputs))]
             best = samples["best"]
-        found = [call(sample)[0].argmax(-1) for sample in zip(*columns, strict=True)]
+        found = [self._call(sample)[0].argmax(-1) for sample in zip(*columns, strict=True)]
         return float((np.stack(found) == best).mean())
 
-    serve(answer, hello=load)
+
+def run(system: str, folder: str, files: str, threads: str) -> None:
+    """Serves the command `run`."""
+    runner = Runner(system, Path(folder), Path(files), int(threads))
+    serve(runner.answer, hello=runner.load)
 
 
 if __name__ == "__main__":
