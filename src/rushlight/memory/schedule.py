@@ -89,15 +89,55 @@ def _segments(tasks: Sequence[Task]) -> list[tuple[int, int]]:
 
 
 _Path = tuple["_Path | None", int]
+"""The order without its last task, and the last task. This shares the memory of common beginnings."""
 
 
 class _Partial(NamedTuple):
-    """A partial order: its peak, the bytes alive after it, the ready tasks, and the previous order."""
+    """A partial order.
+
+    Attributes:
+        peak: the largest number of bytes that are alive during one of its tasks.
+        live: the bytes that are alive after it.
+        ready: the tasks that may come next.
+        path: its tasks; None if it has none.
+    """
 
     peak: int
     live: int
     ready: tuple[int, ...]
     path: _Path | None
+
+    def tasks(self) -> list[int]:
+        """Returns the tasks in their order."""
+        found: list[int] = []
+        path = self.path
+        while path is not None:
+            path, task = path
+            found.append(task)
+        return found[::-1]
+
+
+class _Dependencies:
+    """The dependencies among some of the tasks.
+
+    Args:
+        tasks: all tasks.
+        inside: the indices of the tasks whose dependencies on each other count, in a valid order.
+
+    Attributes:
+        needs: by task: the set of tasks that must come before it, as a bit mask.
+        followers: by task: the tasks that must come after it.
+        ready: the tasks that may come first.
+    """
+
+    def __init__(self, tasks: Sequence[Task], inside: Sequence[int]) -> None:
+        members = set(inside)
+        self.needs = {task: sum(1 << other for other in tasks[task].after & members) for task in members}
+        self.followers: Mapping[int, list[int]] = {task: [] for task in members}
+        for task in members:
+            for other in tasks[task].after & members:
+                self.followers[other].append(task)
+        self.ready = tuple(task for task in inside if not self.needs[task])
 
 
 class _LiveBytes:
@@ -159,36 +199,41 @@ class _LiveBytes:
         for task in order[:begin]:
             _, live = self.step(task, done, live)
             done |= 1 << task
-        inside = set(order[begin:end])
-        needs = {t: sum(1 << b for b in self.tasks[t].after & inside) for t in inside}
-        follow: Mapping[int, list[int]] = {t: [] for t in inside}
-        for task in inside:
-            for other in self.tasks[task].after & inside:
-                follow[other].append(task)
-        ready = tuple(t for t in order[begin:end] if not needs[t])
-        states = {done: _Partial(0, live, ready, None)}  # by the set of finished tasks
+        dependencies = _Dependencies(self.tasks, order[begin:end])
+        states = {done: _Partial(0, live, dependencies.ready, None)}  # by the set of finished tasks
         spent = 0
         for _ in range(begin, end):
-            grown: dict[int, _Partial] = {}
-            for finished, partial in states.items():
-                for task in partial.ready:
-                    spent += 1
-                    during, after = self.step(task, finished, partial.live)
-                    higher = max(partial.peak, during)
-                    now = finished | 1 << task
-                    known = grown.get(now)
-                    if higher >= top or (known is not None and known.peak <= higher):
-                        continue
-                    freed = [f for f in follow[task] if not needs[f] & ~now]
-                    rest = [t for t in partial.ready if t != task]
-                    grown[now] = _Partial(higher, after, (*rest, *freed), (partial.path, task))
-            if spent > budget or not grown:
+            spent += sum(len(partial.ready) for partial in states.values())
+            extended = self._extended(states, dependencies, top)
+            if spent > budget or not extended:
                 return None, spent
-            best = sorted(grown.items(), key=lambda item: (item[1].peak, item[1].live))
+            best = sorted(extended.items(), key=lambda item: (item[1].peak, item[1].live))
             states = dict(best[:BEAM])
-        path = min(states.values(), key=lambda partial: partial.peak).path
-        found: list[int] = []
-        while path is not None:
-            path, task = path
-            found.append(task)
-        return found[::-1], spent
+        return min(states.values(), key=lambda partial: partial.peak).tasks(), spent
+
+    def _extended(
+        self, states: Mapping[int, _Partial], dependencies: _Dependencies, top: int
+    ) -> dict[int, _Partial]:
+        """Extends partial orders by one task in all ways.
+
+        Args:
+            states: the partial orders, by their sets of finished tasks as bit masks.
+            dependencies: the dependencies among the tasks that may move.
+            top: the peak, in bytes, that no result reaches.
+
+        Returns:
+            For each set of finished tasks, the order with the lowest peak.
+        """
+        extended: dict[int, _Partial] = {}
+        for finished, partial in states.items():
+            for task in partial.ready:
+                during, after = self.step(task, finished, partial.live)
+                peak = max(partial.peak, during)
+                now = finished | 1 << task
+                known = extended.get(now)
+                if peak >= top or (known is not None and known.peak <= peak):
+                    continue
+                freed = [f for f in dependencies.followers[task] if not dependencies.needs[f] & ~now]
+                rest = [other for other in partial.ready if other != task]
+                extended[now] = _Partial(peak, after, (*rest, *freed), (partial.path, task))
+        return extended
