@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -309,17 +310,7 @@ def _pool_before_convolution(lowering: Lowering, node: Node, window: Window) -> 
         return False
     pixels, means = source.sizes[1:3], lowering.sizes(node)[2:]
     # The mean of a window that is partly outside the image is over fewer pixels, or includes zeros.
-    inside = all(
-        isinstance(count, int) and isinstance(mean, int) and (mean - 1) * stride + kernel <= count
-        for count, mean, kernel, stride in zip(
-            pixels,
-            means,
-            (window.kernel_h, window.kernel_w),
-            (window.stride_h, window.stride_w),
-            strict=True,
-        )
-    )
-    if not inside or window.pad_h or window.pad_w or not same(source.strides[3], 1):
+    if not _has_windows_inside(window, pixels, means) or not same(source.strides[3], 1):
         return False
     # The tensor between the two steps must not become larger.
     if product(means) * source.sizes[3] > product(pixels) * before.sizes[3]:
@@ -333,6 +324,21 @@ def _pool_before_convolution(lowering: Lowering, node: Node, window: Window) -> 
     lowering.append_step(step, node)
     lowering.set_tensor(node, out)
     return True
+
+
+def _has_windows_inside(window: Window, pixels: Sequence[Size], means: Sequence[Size]) -> bool:
+    """Returns whether all windows are inside of an image, whose size is known.
+
+    Args:
+        window: the window.
+        pixels: the height and width of the image.
+        means: the numbers of windows along both.
+    """
+    kernels, strides = (window.kernel_h, window.kernel_w), (window.stride_h, window.stride_w)
+    return not (window.pad_h or window.pad_w) and all(
+        isinstance(size, int) and isinstance(count, int) and (count - 1) * stride + kernel <= size
+        for size, count, kernel, stride in zip(pixels, means, kernels, strides, strict=True)
+    )
 
 
 def avg_pool2d(lowering: Lowering, node: Node) -> None:
