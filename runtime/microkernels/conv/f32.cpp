@@ -208,7 +208,7 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
     if (is_apart_) count = std::min(count, out_.sizes[2] - m % out_.sizes[2]);
     float* to = is_apart_ ? pixel(m) : out_.data + m * out_step_;
     gemm.m = gemm.row_step = count;
-    gemm.ahead = m + count == m1 ? ahead : next_rows(m + count, std::min(block, m1 - m - count));
+    const Ahead next = m + count == m1 ? ahead : next_rows(m + count, std::min(block, m1 - m - count));
     if (gathers_) {
       gather(m, count, gathered);
       for (int64_t i = 0; i < count; ++i) rows[i] = gathered + i * depth();
@@ -217,6 +217,7 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
       if (prologue.applies) apply_prologue(m, count, rows, gathered);
     }
     for (int64_t g = 0; g < groups; ++g) {
+      gemm.ahead = next.part(g, groups);
       gemm.channel = g * channels;
       gemm.b = weights.from(g * depth() * width);
       gemm.bias = bias ? bias + g * outputs : nullptr;
@@ -284,9 +285,27 @@ void PackedConvolution::set_row_pointers(const Image& in, int64_t m, int64_t cou
   }
 }
 
-// Returns the memory of the rows that the next prologue reads, so that it can be prefetched. Returns nothing if the
-// rows are only a small part of this memory.
+// Returns the lines of a large image that the next rows read and that the rows before m do not read, so that they can
+// be prefetched.
+Ahead PackedConvolution::next_lines(int64_t m, int64_t count) const {
+  const Image& in = in_.images[0];
+  const int64_t size = static_cast<int64_t>(sizeof(float)), height = out_.sizes[1];
+  const int64_t line = (m - 1) / out_.sizes[2], last = (m + count - 1) / out_.sizes[2], image = line / height;
+  const bool is_dense = in.strides[1] == in.sizes[2] * in.strides[2];
+  if (!is_dense || last / height != image || in.sizes[1] * in.strides[1] * size <= block_bytes(*kernels)) return {};
+  // Returns the end of the input lines that output lines up to `at` read.
+  const auto end_of = [&](int64_t at) {
+    const int64_t top = at % height * window.stride_h - window.pad_h;
+    return std::clamp<int64_t>(top + (window.kernel_h - 1) * window.dilation_h + 1, 0, in.sizes[1]);
+  };
+  const int64_t first = end_of(line);
+  return {in.data + image * in.strides[0] + first * in.strides[1], (end_of(last) - first) * in.strides[1] * size};
+}
+
+// Returns the memory that the next rows or their prologue read first, so that it can be prefetched. Returns nothing if
+// the rows are only a small part of this memory.
 Ahead PackedConvolution::next_rows(int64_t m, int64_t count) const {
+  if (!is_plain_ && !gathers_ && in_.count == 1) return next_lines(m, count);
   if (!prologue.applies || !is_plain_ || 2 * channels < in_step_) return {};
   return {in_.images[0].data + m * in_step_, count * in_step_ * static_cast<int64_t>(sizeof(float))};
 }

@@ -104,6 +104,7 @@ class PackedConvolution {
   void set_row_pointers(const Image& in, int64_t m, int64_t count, int64_t piece, const float** rows) const;
   void gather(int64_t m, int64_t count, float* to) const;
   int64_t row_gap() const;
+  Ahead next_lines(int64_t m, int64_t count) const;
   Ahead next_rows(int64_t m, int64_t count) const;
   void apply_prologue(int64_t m, int64_t count, const float** rows, float* to) const;
 

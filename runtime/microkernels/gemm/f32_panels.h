@@ -48,6 +48,12 @@ struct PackedWeights {
 struct Ahead {
   const void* from = nullptr;  // may be null
   int64_t bytes = 0;
+
+  // Returns part `index` of `count` parts of similar sizes.
+  Ahead part(int64_t index, int64_t count) const {
+    const int64_t begin = bytes * index / count;
+    return {static_cast<const char*>(from) + begin, bytes * (index + 1) / count - begin};
+  }
 };
 
 // The weights that a step reads first: for each worker, the first panel that it computes.

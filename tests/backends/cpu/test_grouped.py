@@ -32,6 +32,7 @@ SHAPES = [
     (16, 32, 8, 3, 1, 2, 2, 12, 13),
     (20, 60, 20, (4, 2), 1, 1, 1, 13, 13),
     (8, 8, 4, 3, 4, 0, 1, 11, 11),  # rows that no window reads
+    (18, 36, 9, 3, 1, 1, 1, 9, 10),  # four outputs of two inputs
 ]
 # Shapes of convolutions whose groups are computed as products.
 WIDER_SHAPES = [
@@ -44,8 +45,8 @@ WIDER_SHAPES = [
 ]
 # Shapes of convolutions whose groups are computed with Winograd's algorithm.
 WINOGRAD_SHAPES = [
-    (48, 48, 3, 3, 1, 1, 1, 14, 15),  # 16 outputs
-    (72, 96, 3, 3, 1, 2, 1, 9, 13),  # 32 outputs of 24 inputs
+    (96, 96, 3, 3, 1, 1, 1, 14, 15),  # 32 outputs
+    (96, 144, 3, 3, 1, 2, 1, 9, 13),  # 48 outputs of 32 inputs
     (192, 144, 2, 3, 1, 0, 1, 12, 11),  # 72 outputs: more than a panel
     (256, 256, 2, 3, 2, 1, 1, 13, 20),  # stride 2
 ]
@@ -89,10 +90,17 @@ def test_winograd_groups(shape: tuple[int, ...], activation: type[nn.Module]) ->
         assert_close(run(program, inputs, threads), expected(model, inputs))
 
 
+@pytest.mark.parametrize(("target", "kind"), [("avx2", Gemm), ("avx512", Winograd)])
+def test_groups_of_16_channels_are_transformed_only_with_wide_vectors(target: str, kind: type) -> None:
+    inputs = (torch.randn(1, 64, 14, 14),)
+    program, _ = lower(nn.Conv2d(64, 64, 3, padding=1, groups=4), inputs, partitioner=CpuPartitioner(target))
+    assert [found for found in kinds(program) if found in (Gemm, Winograd)] == [kind]
+
+
 @pytest.mark.parametrize("weights", [torch.float32, torch.float16])
 def test_winograd_groups_with_untransformed_weights(weights: torch.dtype) -> None:
     torch.manual_seed(0)
-    model, inputs = conv(WINOGRAD_SHAPES[1]), (torch.randn(1, 72, 9, 13),)
+    model, inputs = conv(WINOGRAD_SHAPES[1]), (torch.randn(1, 96, 9, 13),)
     program, _ = lower(model, inputs, partitioner=CpuPartitioner(weights=weights, compact=True))
     assert Winograd in kinds(program)
     state, rounded = model.state_dict(), conv(WINOGRAD_SHAPES[1])
@@ -109,7 +117,7 @@ def test_winograd_groups_add_a_residual() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return torch.relu(self.conv(x) + x)
 
-    model, inputs = Residual(), (torch.randn(1, 48, 14, 15),)
+    model, inputs = Residual(), (torch.randn(1, 96, 14, 15),)
     program, _ = lower(model, inputs)
     assert Winograd in kinds(program)
     assert_close(run(program, inputs), expected(model, inputs))

@@ -21,6 +21,9 @@ class Target:
         cache: bytes of the second level cache that a plan may use.
         weight_bytes: bytes of weights that are read per cycle. Weights are read from memory, because those
             of a whole network do not fit the caches.
+        transform_cycles: cycles of Winograd's input and output transforms, per point and vector of numbers.
+            They include a margin: if Winograd's algorithm and a direct convolution take about the same time,
+            the convolution is computed directly, because its weights need less memory.
         int8_lanes: int32 sums in a vector register of 8-bit products. A panel has two such vectors.
         int8_group: adjacent numbers of one column in packed 8-bit weights.
         small_pair_group: `int8_group` for weights whose pairs have small sums (see
@@ -34,6 +37,7 @@ class Target:
     rows: int
     cache: int = 512 * 1024
     weight_bytes: float = 5.0
+    transform_cycles: float = 1.1
     int8_lanes: int = 4
     int8_group: int = 2
     small_pair_group: int = 0
@@ -44,7 +48,17 @@ TARGETS = {
     target.name: target
     for target in (
         Target("generic", 4, 8, 6),
-        Target("avx2", 8, 16, 6, weight_bytes=2.5, int8_lanes=8, small_pair_group=4, has_block_gemm=True),
+        Target(
+            "avx2",
+            8,
+            16,
+            6,
+            weight_bytes=2.5,
+            transform_cycles=5.0,
+            int8_lanes=8,
+            small_pair_group=4,
+            has_block_gemm=True,
+        ),
         Target("avx512", 16, 32, 14, cache=1024 * 1024, int8_lanes=16, int8_group=4, has_block_gemm=True),
         Target("neon", 4, 12, 8, int8_group=4),
         Target("rvv", 4, 12, 8),

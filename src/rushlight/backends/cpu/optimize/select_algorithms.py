@@ -24,11 +24,6 @@ from rushlight.backends.cpu.plan.sizes import Symbols, same
 from rushlight.backends.cpu.plan.tables import DepthwiseConv2d, Gemm, GroupedConv2d, Recurrent, Winograd
 from rushlight.backends.cpu.plan.tensor import Tensor, constant, stored_constant
 
-# The measured cycles of Winograd's input and output transforms, per point and vector of numbers.
-_TRANSFORM_CYCLES = 0.55
-# The estimate multiplies the measured cycles by this factor. It is a margin: if both estimates are close, the
-# convolution is computed directly, because its weights need less memory.
-_TRANSFORM_MARGIN = 2
 # Larger weights are not transformed: transformed numbers must be finite for inputs up to 1e19.
 _MAX_WEIGHT = 1e8
 
@@ -200,5 +195,5 @@ def winograd_size(convolution: Convolution, options: Options, symbols: Symbols) 
         inputs, points = (25, 9) if is_strided else ((m + 2) ** 2, (m + 2) ** 2)
         products = inputs * grouped_product_cycles(groups, tiles, channels, outputs, target)
         vectors = groups * tiles * (inputs * channels + points * outputs) / target.vector
-        costs[m] = products + vectors * _TRANSFORM_CYCLES * _TRANSFORM_MARGIN
+        costs[m] = products + vectors * target.transform_cycles
     return min(costs, key=lambda m: costs[m])
