@@ -308,6 +308,15 @@ def _is_dynamic(x: torch.Tensor, dim: int) -> bool:
     return isinstance(x.shape[dim], torch.SymInt)
 
 
+def _without_generator(op: OpOverload) -> Decomposition:
+    """Replaces an overload with a generator by `op`. torch.export accepts only None as the generator."""
+
+    def decomposed(*args: Any, generator: torch.Generator | None = None, **options: Any) -> object:
+        return op(*args, **options)
+
+    return decomposed
+
+
 def _exponential(
     x: torch.Tensor, lambd: float = 1.0, *, generator: torch.Generator | None = None
 ) -> torch.Tensor:
@@ -438,6 +447,15 @@ OWN: dict[OpOverload, Decomposition] = {
     torch.ops.aten.randint_like.default: _randint_like,
     torch.ops.aten.randint_like.low_dtype: _randint_like,
     torch.ops.aten.multinomial.default: _multinomial,
+    torch.ops.aten.rand.generator: _without_generator(torch.ops.aten.rand.default),
+    torch.ops.aten.rand_like.generator: _without_generator(torch.ops.aten.rand_like.default),
+    torch.ops.aten.randn.generator: _without_generator(torch.ops.aten.randn.default),
+    torch.ops.aten.randn_like.generator: _without_generator(torch.ops.aten.randn_like.default),
+    torch.ops.aten.randint.generator: _without_generator(torch.ops.aten.randint.default),
+    torch.ops.aten.randint.low_generator: _without_generator(torch.ops.aten.randint.low),
+    torch.ops.aten.randint_like.generator: _randint_like,
+    torch.ops.aten.randint_like.low_generator_dtype: _randint_like,
+    torch.ops.aten.randperm.generator: _without_generator(torch.ops.aten.randperm.default),
     torch.ops.aten._pad_circular.default: _pad_circular,
     **{
         packet.Scalar_Tensor: _with_tensor_operands(packet.Tensor)
