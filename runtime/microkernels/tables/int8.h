@@ -197,16 +197,18 @@ struct Int4Row {
   float* out;             // may be the residual
 };
 
-// sums[j] = sum over groups g of scales[j, g] * (sum within the group of x[k] * rhs[j, k]).
+// sums[i, j] = sum over groups g of scales[j, g] * (sum within the group of x[i, k] * rhs[j, k]).
 struct ScaledDots {
-  const float* x;      // [groups * group]
+  const float* x;  // [rows, groups * group], row stride x_stride
+  int64_t x_stride;
   const uint8_t* rhs;  // columns of int8 numbers, or of 4-bit numbers as in Int4Dots
   bool is_int4;        // if true, `group` is even
   int64_t rhs_stride;  // bytes
   const float* scales;
   int64_t scale_stride;  // numbers from column to column
   int64_t groups, group;
-  float* sums;
+  float* sums;  // [rows, columns], row stride sums_stride
+  int64_t sums_stride;
 };
 
 // A quantized operand: real = (number - zero) * scale. `step` is 1, or 0 if the operand is a single number.
@@ -284,7 +286,7 @@ struct Int8Microkernels {
   void (*int4_panel)(int64_t rows, const Int4Panel& panel);
   void (*int4_row)(const Int4Row& row, int64_t columns);
 
-  void (*scaled_dots)(int64_t columns, const ScaledDots& dots);
+  void (*scaled_dots)(int64_t rows, int64_t columns, const ScaledDots& dots);
 
   void (*requantize)(const Requantize& how, const SumRows& rows, uint8_t* out);
   void (*dequantize)(const Dequantize& how, const SumRows& rows, float* out);

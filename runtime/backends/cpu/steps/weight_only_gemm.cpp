@@ -77,12 +77,11 @@ class WeightOnlyGemmStep final : public Step {
 
   // Computes n columns from `column` on, for at most kFewRows rows.
   void multiply_few_rows(int64_t column, int64_t n, float* results) const {
-    for (int64_t i = 0; i < rows_; ++i) {
-      microkernels::int8_microkernels().scaled_dots(
-          n, {in_->floats() + i * depth_, numbers_ + column * row_bytes(), bits_ == 4, row_bytes(),
-              scales_ + column * groups(), groups(), groups(), group_, results});
-      finish(i, column, n, results);
-    }
+    microkernels::int8_microkernels().scaled_dots(
+        rows_, n,
+        {in_->floats(), depth_, numbers_ + column * row_bytes(), bits_ == 4, row_bytes(), scales_ + column * groups(),
+         groups(), groups(), group_, results, n});
+    for (int64_t i = 0; i < rows_; ++i) finish(i, column, n, results + i * n);
   }
 
   // Computes n columns from `column` on with a GEMM of dequantized weights.
