@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch.fx import GraphModule
+from torch.fx.passes.infra.pass_base import PassResult
 
 from rushlight.compat.capture import capture, patch_forward
 from rushlight.exir import CaptureConfig
+from rushlight.ir.edge_ops import ops
 from rushlight.runtime import Runtime
 
 
@@ -18,6 +21,29 @@ def test_capture_of_a_function_runs() -> None:
     torch.testing.assert_close(edge.exported_program.module()(x), 3 * x)
     method = Runtime.get().load_program(edge.to_executorch().buffer).load_method("forward")
     torch.testing.assert_close(method.execute([x])[0], 3 * x)
+
+
+def test_programs_of_one_method() -> None:
+    def to_tanh(module: GraphModule) -> PassResult:
+        (node,) = module.graph.find_nodes(op="call_function", target=ops.edge.aten.relu.default)
+        node.target = ops.edge.aten.tanh.default
+        return PassResult(module, True)
+
+    x = torch.randn(3)
+    captured = capture(torch.nn.ReLU(), (x,))
+    torch.testing.assert_close(captured(x), x.relu())
+    with pytest.raises(RuntimeError, match="Must run to_edge"):
+        captured.to_executorch()
+    edge = captured.to_edge()
+    assert edge.transform(to_tanh) is edge
+    torch.testing.assert_close(edge(x), x.tanh())
+    program = edge.to_executorch()
+    assert [operator.name for operator in program.program.execution_plan[0].operators] == ["aten::tanh"]
+    assert program.dump_graph_module() is program.graph_module
+    assert program.dump_exported_program() is program.exported_program
+    assert program.debug_handle_map.keys() == {"forward"}
+    method = Runtime.get().load_program(program.buffer).load_method("forward")
+    torch.testing.assert_close(method.execute([x])[0], x.tanh())
 
 
 def test_options_without_effect_are_refused() -> None:

@@ -19,7 +19,10 @@ from rushlight.compiler import (
     ExecutorchProgramManager,
     to_edge,
 )
+from rushlight.format.program import Program
 from rushlight.ir.program import DynamicShapes
+from rushlight.passes.base import AnyPass
+from rushlight.passes.runner import run_passes
 
 
 class CallSpec(NamedTuple):
@@ -59,9 +62,26 @@ class CapturedProgram:
         module: GraphModule = self.exported_program.graph_module
         return module
 
+    def __call__(self, *args: object) -> Any:
+        """Runs the program in eager mode."""
+        return self.exported_program.module()(*args)
+
+    def transform(self, *passes: AnyPass) -> CapturedProgram:
+        """Runs passes, which replace the program. Returns this object."""
+        self.exported_program = run_passes(self.exported_program, passes).exported_program
+        return self
+
+    def dump(self) -> None:
+        """Prints the graph."""
+        print(self.graph_module.graph)
+
     def to_edge(self, config: EdgeCompileConfig | None = None) -> EdgeProgram:
         """Converts the program to an edge program."""
         return EdgeProgram(to_edge(self.exported_program, compile_config=config))
+
+    def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgram:
+        """Raises a RuntimeError, because the program is not an edge program yet."""
+        raise RuntimeError("Must run to_edge before to_executorch.")
 
 
 class EdgeProgram(CapturedProgram):
@@ -71,9 +91,51 @@ class EdgeProgram(CapturedProgram):
         super().__init__(manager.exported_program())
         self._manager = manager
 
-    def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
+    def transform(self, *passes: AnyPass) -> EdgeProgram:
+        """Runs passes, which replace the program. Returns this object."""
+        self._manager = self._manager.transform(passes)
+        self.exported_program = self._manager.exported_program()
+        return self
+
+    def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgram:
         """Makes the program file."""
-        return self._manager.to_executorch(config)
+        return ExecutorchProgram(self._manager.to_executorch(config))
+
+
+class ExecutorchProgram:
+    """A program file with one method. It also has the other attributes of `ExecutorchProgramManager`.
+
+    Attributes:
+        exported_program: the program from which the file was made.
+    """
+
+    def __init__(self, manager: ExecutorchProgramManager) -> None:
+        self._manager = manager
+        self.exported_program = manager.exported_program()
+
+    @property
+    def program(self) -> Program:
+        """The tables of the program file."""
+        return self._manager.executorch_program
+
+    @property
+    def graph_module(self) -> GraphModule:
+        """The graph of the method."""
+        module: GraphModule = self.exported_program.graph_module
+        return module
+
+    def dump_graph_module(self) -> GraphModule:
+        """Returns the graph of the method."""
+        return self.graph_module
+
+    def dump_exported_program(self) -> ExportedProgram:
+        """Returns `exported_program`."""
+        return self.exported_program
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._manager, name)
 
 
 def capture(

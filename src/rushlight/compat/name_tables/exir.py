@@ -47,7 +47,7 @@ _CAPTURE = {name: f"rushlight.compat.capture:{name}" for name in ("CallSpec", "c
 
 _FORMER = {
     "ExirExportedProgram": "rushlight.compat.capture:EdgeProgram",
-    "ExecutorchProgram": "rushlight.compiler.executorch:ExecutorchProgramManager",
+    "ExecutorchProgram": "rushlight.compat.capture:ExecutorchProgram",
 }
 
 _EMITTER = {"EmitterOutput": "rushlight.compat.emitter_output:EmitterOutput"}
