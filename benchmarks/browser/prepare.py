@@ -78,17 +78,64 @@ def fused_layers(network: nn.Module) -> tuple[list[dict[str, Any]], list[torch.T
         Layers in the order of their execution, and their weights in the order of their use. A convolution
         has its batch norm fused, and its weights are [kernel_h, kernel_w, inputs, outputs] float32.
     """
-    layers: list[dict[str, Any]] = []
-    weights: list[torch.Tensor] = []
+    writer = _LayerWriter()
+    features = network.features
+    assert isinstance(features, nn.Sequential)
+    for block in features:
+        if isinstance(block, nn.Sequential):
+            writer.add_sequence(block)
+        else:
+            writer.add_block(block)
+    classifier = network.classifier
+    assert isinstance(classifier, nn.Sequential)
+    linear = classifier[-1]
+    assert isinstance(linear, nn.Linear)
+    writer.add_classifier(linear)
+    return writer.layers, writer.weights
 
-    def add_convolution(convolution: nn.Conv2d, norm: nn.BatchNorm2d, clamps: bool) -> None:
+
+class _LayerWriter:
+    """The layers and weights so far; see `fused_layers`."""
+
+    def __init__(self) -> None:
+        self.layers: list[dict[str, Any]] = []
+        self.weights: list[torch.Tensor] = []
+
+    def add_block(self, block: nn.Module) -> None:
+        """Adds an inverted residual block. If it has a skip connection, marks its first and last layers."""
+        first = len(self.layers)
+        sequence = block.conv
+        assert isinstance(sequence, nn.Sequential)
+        self.add_sequence(sequence)
+        if block.use_res_connect:
+            self.layers[first]["keeps"] = True
+            self.layers[-1]["adds"] = True
+
+    def add_sequence(self, sequence: nn.Sequential) -> None:
+        """Adds the convolutions of a sequence: each has a batch norm after it, and then perhaps a ReLU6."""
+        modules = list(sequence)
+        while modules:
+            head = modules.pop(0)
+            if isinstance(head, nn.Sequential):
+                self.add_sequence(head)
+                continue
+            assert isinstance(head, nn.Conv2d)
+            norm = modules.pop(0)
+            assert isinstance(norm, nn.BatchNorm2d)
+            clamps = bool(modules) and isinstance(modules[0], nn.ReLU6)
+            if clamps:
+                modules.pop(0)
+            self.add_convolution(head, norm, clamps)
+
+    def add_convolution(self, convolution: nn.Conv2d, norm: nn.BatchNorm2d, clamps: bool) -> None:
+        """Adds a convolution with its batch norm. `clamps` says whether a ReLU6 follows."""
         fused = fuse_conv_bn_eval(convolution, norm)
         is_depthwise = fused.groups > 1
         order = (2, 3, 0, 1) if is_depthwise else (2, 3, 1, 0)
         weight = fused.weight.detach().permute(order).contiguous()
         assert fused.bias is not None
-        weights.extend([weight, fused.bias.detach()])
-        layers.append(
+        self.weights.extend([weight, fused.bias.detach()])
+        self.layers.append(
             {
                 "kind": "depthwise" if is_depthwise else "convolution",
                 "shape": list(weight.shape),
@@ -99,38 +146,8 @@ def fused_layers(network: nn.Module) -> tuple[list[dict[str, Any]], list[torch.T
             }
         )
 
-    def add_sequence(sequence: nn.Sequential) -> None:
-        modules = list(sequence)
-        while modules:
-            head = modules.pop(0)
-            if isinstance(head, nn.Sequential):
-                add_sequence(head)
-                continue
-            assert isinstance(head, nn.Conv2d)
-            norm = modules.pop(0)
-            assert isinstance(norm, nn.BatchNorm2d)
-            clamps = bool(modules) and isinstance(modules[0], nn.ReLU6)
-            if clamps:
-                modules.pop(0)
-            add_convolution(head, norm, clamps)
-
-    features = network.features
-    assert isinstance(features, nn.Sequential)
-    for block in features:
-        if isinstance(block, nn.Sequential):
-            add_sequence(block)
-            continue
-        first = len(layers)
-        sequence = block.conv
-        assert isinstance(sequence, nn.Sequential)
-        add_sequence(sequence)
-        if block.use_res_connect:
-            layers[first]["keeps"] = True
-            layers[-1]["adds"] = True
-    classifier = network.classifier
-    assert isinstance(classifier, nn.Sequential)
-    linear = classifier[-1]
-    assert isinstance(linear, nn.Linear) and linear.bias is not None
-    weights.extend([linear.weight.detach().t().contiguous(), linear.bias.detach()])
-    layers.append({"kind": "classifier", "shape": [linear.in_features, linear.out_features]})
-    return layers, weights
+    def add_classifier(self, linear: nn.Linear) -> None:
+        """Adds the mean over the image and the last layer."""
+        assert linear.bias is not None
+        self.weights.extend([linear.weight.detach().t().contiguous(), linear.bias.detach()])
+        self.layers.append({"kind": "classifier", "shape": [linear.in_features, linear.out_features]})
