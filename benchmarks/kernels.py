@@ -20,31 +20,48 @@ from rushlight.runtime import call_kernel
 
 @dataclass
 class Case:
+    """A call of a kernel.
+
+    Attributes:
+        label: the name in the table.
+        kernel: the name of the kernel.
+        arguments: the arguments before the outputs.
+        outs: the outputs.
+        work: the floating-point operations of the call, or the bytes that it must read and write.
+        unit: "GFLOP/s" or "GB/s".
+    """
+
     label: str
     kernel: str
     arguments: list[Any]
     outs: list[torch.Tensor]
     work: float
-    unit: str  # "GFLOP/s" or "GB/s"
+    unit: str
 
 
 def traffic(*tensors: torch.Tensor) -> float:
+    """Returns the total size of some tensors in bytes."""
     return float(sum(t.numel() * t.element_size() for t in tensors))
 
 
 def convolution(
-    c: int, size: int, o: int, k: int, stride: int = 1, groups: int = 1, last: bool = False
+    channels: int, size: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1, last: bool = False
 ) -> Case:
-    x, w, bias = torch.randn(1, c, size, size), torch.randn(o, c // groups, k, k), torch.randn(o)
+    """A convolution of one image of size x size pixels, in channels-last memory if `last`."""
     format = torch.channels_last if last else torch.contiguous_format
-    out = torch.empty(1, o, size // stride, size // stride).to(memory_format=format)
-    lists = [[stride] * 2, [k // 2] * 2, [1, 1], False, [0, 0], groups]
-    arguments = [x.to(memory_format=format), w.to(memory_format=format), bias, *lists]
-    label = f"conv {c}->{o} {size}x{size} k{k} s{stride} g{groups}{' channels last' if last else ''}"
-    return Case(label, "aten::convolution.out", arguments, [out], 2.0 * out.numel() * w[0].numel(), "GFLOP/s")
+    image = torch.randn(1, channels, size, size).to(memory_format=format)
+    weight = torch.randn(outputs, channels // groups, kernel, kernel).to(memory_format=format)
+    bias = torch.randn(outputs)
+    out = torch.empty(1, outputs, size // stride, size // stride).to(memory_format=format)
+    arguments = [image, weight, bias, [stride] * 2, [kernel // 2] * 2, [1, 1], False, [0, 0], groups]
+    layout = " channels last" if last else ""
+    label = f"conv {channels}->{outputs} {size}x{size} k{kernel} s{stride} g{groups}{layout}"
+    operations = 2.0 * out.numel() * weight[0].numel()
+    return Case(label, "aten::convolution.out", arguments, [out], operations, "GFLOP/s")
 
 
 def addmm(m: int, k: int, n: int) -> Case:
+    """The product of [m, k] and [k, n], plus a row. With one row, the limit is the bandwidth of memory."""
     a, b, c, out = torch.randn(m, k), torch.randn(k, n), torch.randn(n), torch.empty(m, n)
     if m == 1:
         work, unit = traffic(b), "GB/s"
@@ -54,12 +71,14 @@ def addmm(m: int, k: int, n: int) -> Case:
 
 
 def linear(m: int, k: int, n: int) -> Case:
+    """The product of [m, k] and the transpose of [n, k], plus a row; see `addmm`."""
     x, w, bias, out = torch.randn(m, k), torch.randn(n, k), torch.randn(n), torch.empty(m, n)
     work, unit = (traffic(w), "GB/s") if m == 1 else (2.0 * m * k * n, "GFLOP/s")
     return Case(f"linear {m}x{k} -> {n}", "aten::linear.out", [x, w, bias], [out], work, unit)
 
 
 def bmm(b: int, m: int, k: int, n: int) -> Case:
+    """A batch of products of [m, k] and [k, n]."""
     x, y, out = torch.randn(b, m, k), torch.randn(b, k, n), torch.empty(b, m, n)
     return Case(
         f"bmm {b} x {m}x{k} @ {k}x{n}", "aten::bmm.out", [x, y], [out], 2.0 * b * m * k * n, "GFLOP/s"
@@ -67,13 +86,22 @@ def bmm(b: int, m: int, k: int, n: int) -> Case:
 
 
 def elementwise(name: str, shape: tuple[int, ...], *more: Any) -> Case:
+    """A kernel with one tensor of the shape of the output. `more` are its other arguments."""
     x, out = torch.randn(shape), torch.empty(shape)
     return Case(f"{name} {shape}", f"aten::{name}.out", [x, *more], [out], traffic(x, out), "GB/s")
 
 
 def cases() -> Iterator[Case]:
+    """Yields all cases. The first two measure the limits of the machine: arithmetic and bandwidth."""
     yield addmm(384, 384, 384)
     yield elementwise("abs", (1 << 24,))
+    yield from convolutions()
+    yield from products()
+    yield from rows_and_images()
+
+
+def convolutions() -> Iterator[Case]:
+    """Yields convolutions of MobileNetV2, ResNet and MobileNetV3."""
     yield convolution(3, 224, 32, 3, 2)
     yield convolution(32, 112, 32, 3, 1, 32)
     yield convolution(16, 112, 96, 1)
@@ -89,6 +117,10 @@ def cases() -> Iterator[Case]:
     yield convolution(64, 56, 64, 3, last=True)
     yield convolution(96, 56, 24, 1, last=True)
     yield convolution(144, 56, 144, 3, 1, 144, last=True)
+
+
+def products() -> Iterator[Case]:
+    """Yields matrix products of transformers and classifiers."""
     yield addmm(197, 192, 768)
     yield addmm(128, 1536, 384)
     yield addmm(1, 1280, 1000)
@@ -96,6 +128,10 @@ def cases() -> Iterator[Case]:
     yield linear(1, 768, 3072)
     yield bmm(12, 197, 64, 197)
     yield bmm(12, 197, 197, 64)
+
+
+def rows_and_images() -> Iterator[Case]:
+    """Yields elementwise functions, norms, reductions, pooling and permutations."""
     for name in ("relu", "exp", "tanh", "sigmoid", "erf"):
         yield elementwise(name, (197, 768))
     yield elementwise("gelu", (197, 768), "none")
