@@ -37,10 +37,12 @@ class Case:
 
 
 def size_of(*tensors: torch.Tensor) -> int:
+    """Returns the total size of some tensors in bytes."""
     return sum(t.numel() * t.element_size() for t in tensors)
 
 
 def filled(dtype: torch.dtype, *shape: int) -> torch.Tensor:
+    """Returns a tensor of random numbers."""
     if dtype.is_floating_point:
         return torch.randn(shape).to(dtype)
     return torch.randint(0, 2 if dtype == torch.bool else 100, shape).to(dtype)
@@ -54,12 +56,23 @@ def case(
     note: str = "",
     eager: Callable[[], object] | None = None,
 ) -> Case:
+    """Returns a call that reads its tensors once and writes `out` once; see `Case`.
+
+    Args:
+        operator: the operator with its overload, without `aten::`.
+        dtype: the dtype in the label.
+        arguments: the arguments before the output.
+        out: the output.
+        note: what distinguishes the case from others with the same operator.
+        eager: torch's call with the same result, if it differs.
+    """
     label = f"{operator.split('.')[0]}{' ' + note if note else ''} {str(dtype)[6:]}"
     tensors = [item for item in arguments if isinstance(item, torch.Tensor)]
     return Case(label, f"aten::{operator}", arguments, out, size_of(*tensors, out), eager)
 
 
 def copied(out: torch.Tensor, view: torch.Tensor) -> Callable[[], object]:
+    """Returns torch's copy of a view."""
     return lambda: out.copy_(view)
 
 
@@ -75,6 +88,7 @@ def eager_operator(item: Case) -> Callable[[], object]:
 
 
 def elementwise(dtype: torch.dtype) -> Iterator[Case]:
+    """Yields arithmetic, comparisons and selections."""
     x, y = filled(dtype, 2048, 2048), filled(dtype, 2048, 2048)
     out, mask = torch.empty_like(x), torch.empty(x.shape, dtype=torch.bool)
     yield case("add.out", dtype, [x, y, 1], out)
@@ -91,6 +105,7 @@ def elementwise(dtype: torch.dtype) -> Iterator[Case]:
 
 
 def quantized() -> Iterator[Case]:
+    """Yields kernels that quantize, dequantize or compute with int8 numbers."""
     x, q, r = (
         filled(torch.float32, 2048, 2048),
         filled(torch.int8, 2048, 2048),
@@ -126,6 +141,7 @@ def quantized() -> Iterator[Case]:
 
 
 def casts() -> Iterator[Case]:
+    """Yields conversions between dtypes."""
     f32, f16, i64, u8 = torch.float32, torch.float16, torch.int64, torch.uint8
     pairs = [
         (f32, f16), (f16, f32), (f32, torch.bfloat16), (torch.bfloat16, f32), (f32, i64), (i64, f32),
@@ -138,6 +154,7 @@ def casts() -> Iterator[Case]:
 
 
 def reductions(dtype: torch.dtype) -> Iterator[Case]:
+    """Yields sums and other reductions over all elements, rows or columns."""
     x = filled(dtype, 2048, 2048)
     total = torch.int64 if not dtype.is_floating_point else dtype
     for dims, note, shape in (([0, 1], "all", ()), ([1], "rows", (2048,)), ([0], "columns", (2048,))):
@@ -155,6 +172,7 @@ def reductions(dtype: torch.dtype) -> Iterator[Case]:
 
 
 def indexing(dtype: torch.dtype) -> Iterator[Case]:
+    """Yields kernels that read or write elements at indices."""
     x = filled(dtype, 16384, 256)
     out = torch.empty_like(x)
     rows = torch.randint(0, 16384, (16384,))
@@ -171,6 +189,7 @@ def indexing(dtype: torch.dtype) -> Iterator[Case]:
 
 
 def copies(dtype: torch.dtype) -> Iterator[Case]:
+    """Yields copies of views, concatenations, padding and flips."""
     x = filled(dtype, 64, 256, 256)
     flat, out = x.view(2048, 2048), torch.empty_like(x)
     square = torch.empty_like(flat)
@@ -215,6 +234,7 @@ def copies(dtype: torch.dtype) -> Iterator[Case]:
 
 
 def cases() -> Iterator[Case]:
+    """Yields all cases."""
     common = (torch.float32, torch.int64, torch.float16, torch.uint8)
     for dtype in (*common, torch.int32, torch.bfloat16):
         yield from elementwise(dtype)
