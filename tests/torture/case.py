@@ -120,10 +120,12 @@ def names(tree: Tree) -> Iterator[str]:
 
 
 def to_json(case: Case) -> str:
+    """Returns a case as JSON."""
     return json.dumps(dataclasses.asdict(case))
 
 
 def from_json(text: str) -> Case:
+    """Returns the case of a text from `to_json`."""
     data = json.loads(text)
     data["inputs"] = tuple(Input(**{**i, "shape": tuple(i["shape"])}) for i in data["inputs"])
     data["members"] = tuple(Member(**m) for m in data["members"])

@@ -51,6 +51,7 @@ def _executor(arguments: argparse.Namespace) -> Execute:
 
 
 def main(arguments: argparse.Namespace) -> int:
+    """Runs the command, and returns its exit status: 1 if a case fails."""
     warm()
     if arguments.case or arguments.index is not None:
         if arguments.case:

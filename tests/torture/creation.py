@@ -6,6 +6,7 @@ from tests.torture.scope import Maker, Scope, Value
 
 
 def created(scope: Scope) -> Value:
+    """A new tensor, or one that depends on a value or a size."""
     rng = scope.rng
     value = scope.pick()
     size = value.size(rng.randrange(value.rank)) if value.rank else str(rng.choice(scope.sizes))

@@ -29,6 +29,7 @@ def _per_axis(scope: Scope, count: int, choices: tuple[int, ...]) -> str:
 
 
 def convolution(scope: Scope) -> Value:
+    """A convolution layer, in some cases with a batch norm and an activation."""
     value = image(scope)
     rng = scope.rng
     count, channels = dims(value), value.shape[1]
@@ -72,6 +73,7 @@ ACTIVATIONS = (
 
 
 def transposed(scope: Scope) -> Value:
+    """A transposed convolution layer, in some cases with an activation."""
     value = image(scope)
     rng = scope.rng
     count, channels = dims(value), value.shape[1]

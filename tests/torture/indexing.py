@@ -81,6 +81,7 @@ def index_like(scope: Scope, value: Value, axis: int, unique: bool = False) -> V
 
 
 def mask_for(scope: Scope, value: Value) -> Value:
+    """Returns a bool value with the shape of a value, in most cases an earlier one."""
     fitting = [
         v
         for v in scope.values
@@ -177,6 +178,7 @@ def index_writes(scope: Scope) -> Value:
 
 
 def slice_scatters(scope: Scope) -> Value:
+    """A value in which a part of itself replaces another part."""
     value = scope.pick(lambda v: v.rank > 0)
     axis = scope.axis(value)
     size = small(value, axis)

@@ -122,6 +122,7 @@ def einsum(scope: Scope) -> Value:
 
 
 def vectors(scope: Scope) -> Value:
+    """Products of vectors, or of values with equal last sizes."""
     value = scope.floating(1, 2)
     if scope.chance(0.3):
         value = view_of(scope, value)
@@ -143,6 +144,7 @@ def vectors(scope: Scope) -> Value:
 
 
 def bilinear(scope: Scope) -> Value:
+    """A bilinear layer of a value with itself."""
     value = scope.pick(lambda v: v.is_float and v.rank >= 1 and not v.dynamic(-1) and v.shape[-1] > 0)
     if str(value.dtype) != f"torch.{scope.dtype}":
         raise Refused("another dtype than the modules'")

@@ -58,6 +58,7 @@ def pairs(scope: Scope) -> Value:
 
 
 def scanned(scope: Scope) -> Value:
+    """Cumulative functions along an axis."""
     value = scope.pick(lambda v: v.rank > 0)
     return scope.add(f"torch.{scope.rng.choice(SCANS)}({{}}, {scope.axis(value)})", value)
 
@@ -115,6 +116,7 @@ def ordered(scope: Scope) -> Value:
 
 
 def softmaxes(scope: Scope) -> Value:
+    """Softmax and related functions along an axis."""
     value = scope.floating(1)
     name = scope.rng.choice(("torch.softmax", "torch.softmax", "torch.log_softmax", "F.softmin"))
     axis = scope.axis(value)
@@ -183,6 +185,7 @@ def written_norm(scope: Scope, value: Value) -> Value:
 
 
 def distances(scope: Scope) -> Value:
+    """Distances, similarities and losses of two values of one shape."""
     value = scope.floating(1)
     other = scope.pick(lambda v: v.dtype == value.dtype and v.shape == value.shape)
     template = scope.rng.choice(

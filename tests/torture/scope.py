@@ -123,6 +123,7 @@ class Scope:
     # Methods that add members and statements.
 
     def fresh(self, prefix: str) -> str:
+        """Returns a new name."""
         self._count += 1
         return f"{prefix}{self._count}"
 
@@ -133,6 +134,7 @@ class Scope:
         values: str = "normal",
         layout: str = "contiguous",
     ) -> Value:
+        """Adds an input; see `Input` for the arguments. A number is not among the values of the scope."""
         given = Input(f"x{len(self.inputs)}", tuple(shape), dtype or self.dtype, values, layout)
         expression = input_expression(given)
         data = []
@@ -287,6 +289,7 @@ class Scope:
     # Methods that choose values.
 
     def chance(self, probability: float) -> bool:
+        """Returns True with this probability."""
         return self.rng.random() < probability
 
     def pick(self, accept: Callable[[Value], bool] | None = None) -> Value:
@@ -299,6 +302,7 @@ class Scope:
         return self.rng.choice(found)
 
     def floating(self, low_rank: int = 0, high_rank: int = 6) -> Value:
+        """Returns a float value with a rank in these bounds; see `pick`."""
         return self.pick(lambda v: v.is_float and low_rank <= v.rank <= high_rank)
 
     def writable(self, value: Value) -> bool:
@@ -311,6 +315,7 @@ class Scope:
         return mine not in given and mine not in parameters
 
     def axis(self, value: Value, accept: Callable[[int], bool] | None = None) -> int:
+        """Returns an axis for which `accept` is true. It may be negative."""
         axes = [a for a in range(value.rank) if accept is None or accept(a)]
         if not axes:
             raise Refused("no such axis")
@@ -318,6 +323,10 @@ class Scope:
         return axis - value.rank if self.chance(0.4) else axis
 
     def case(self, seed: int, index: int, kind: str, outputs: Tree, **more: Any) -> Case:
+        """Returns the case with everything in the scope; see `Case` for the arguments.
+
+        A case with state has several calls. A case with dynamic dims also has calls with other sizes.
+        """
         calls: list[dict[str, int]] = copy.deepcopy(self.sets)
         if more.get("state") and not self.dims:
             calls = calls * 3

@@ -28,6 +28,7 @@ def view(scope: Scope) -> Value:
 
 
 def counter(scope: Scope) -> Value:
+    """A counter that every call changes."""
     b = buffer(
         scope, scope.rng.choice(("torch.tensor(0)", "torch.tensor(3)", "torch.zeros(1, dtype=torch.int64)"))
     )
@@ -36,6 +37,7 @@ def counter(scope: Scope) -> Value:
 
 
 def running_mean(scope: Scope) -> Value:
+    """A mean over the first axis that follows the values of several calls."""
     value = scope.pick(
         lambda v: (
             v.is_float
@@ -106,6 +108,7 @@ def swapped(scope: Scope) -> Value:
 
 
 def replaced(scope: Scope) -> Value:
+    """A buffer that is read and then replaced, so that a call sees the value of the call before."""
     value = scope.floating()
     if not value.fixed:
         raise Refused("a fixed size is needed")

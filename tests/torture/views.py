@@ -164,6 +164,7 @@ def unfolded(scope: Scope, value: Value) -> Value:
 
 
 def strided(scope: Scope, value: Value) -> Value:
+    """A view with strides, in which elements may occur several times."""
     if not value.fixed or not value.tensor.is_contiguous() or value.tensor.numel() < 2:
         raise Refused("a contiguous tensor of fixed sizes is needed")
     count = value.tensor.numel()
