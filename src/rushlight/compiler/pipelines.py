@@ -57,6 +57,7 @@ from rushlight.passes.move_constants_to_files import MoveConstantsToFilesPass, d
 from rushlight.passes.promote_dtypes import PromoteDtypesPass
 from rushlight.passes.propagate_device import PropagateDevicePass
 from rushlight.passes.prune_empty_cat import PruneEmptyCatPass
+from rushlight.passes.rebase_strided_views import RebaseStridedViewsPass
 from rushlight.passes.reinplace import ReinplacePass
 from rushlight.passes.remove_asserts import METADATA_ASSERTS, RemoveAssertsPass
 from rushlight.passes.remove_copies import RemoveCopiesPass
@@ -135,6 +136,7 @@ def core_to_edge(
             RemoveUnusedParametersPass(),
             RemoveAssertsPass(METADATA_ASSERTS),
             WidenSelectionsPass(),
+            RebaseStridedViewsPass(),
             FunctionalViewsPass(),
             SettleBodyLayoutsPass(),
             ScalarToTensorPass(),
