@@ -13,6 +13,7 @@ from torch._higher_order_ops.while_loop import while_loop
 import rushlight
 from rushlight.passes.remove_noops import (
     RemoveNoopConversionsPass,
+    RemoveNoopCopiesPass,
     RemoveNoopSlicesPass,
     SqueezeStaticDimsPass,
 )
@@ -39,6 +40,26 @@ def test_remove_noop_conversions() -> None:
     module = apply(RemoveNoopConversionsPass(), build.finish(half)).graph_module
     assert calls(module) == ["_to_copy.default"]
     assert module(torch.ones(4, 3))[0].dtype == torch.float16
+
+
+def test_remove_noop_copies() -> None:
+    build = Build()
+    x, row = build.input("x", 4, 3), build.input("row", 3)
+    same = build.call(aten.copy.default, x, build.call(aten.neg.default, x))
+    spread = build.call(aten.copy.default, same, build.call(aten.neg.default, row))
+    given = build.call(aten.copy.default, spread, x)
+    module = apply(RemoveNoopCopiesPass(), build.finish(given)).graph_module
+    # The result stays a copy, because it would be an input otherwise.
+    assert calls(module) == ["neg.default", "neg.default", "copy.default", "copy.default"]
+
+
+def test_a_result_is_the_value_of_one_buffer() -> None:
+    build = Build()
+    x = build.input("x", 4)
+    value = build.call(aten.neg.default, x)
+    copies = [build.call(aten.copy.default, x, value) for _ in range(2)]
+    module = apply(RemoveNoopCopiesPass(), build.finish(*copies)).graph_module
+    assert calls(module) == ["neg.default", "copy.default"]
 
 
 @pytest.mark.parametrize("dims", [(0,), (0, 1), (1,), None])

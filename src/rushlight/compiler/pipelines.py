@@ -38,7 +38,7 @@ from rushlight.ir.facts import MethodProgram, facts_of
 from rushlight.ir.fake import complete_values
 from rushlight.ir.program import copy_program
 from rushlight.ir.progress import working
-from rushlight.ir.verifier import ATEN, EDGE, Options, edge_verifier, verify
+from rushlight.ir.verifier import ATEN, EDGE, Options, edge_verifier, stands_for_executorch, verify
 from rushlight.memory.frees import FreeUnboundedPass
 from rushlight.memory.write_back import WriteBackMutationsPass
 from rushlight.passes.apply_cache_updates import ApplyCacheUpdatesPass, updates_caches
@@ -64,6 +64,7 @@ from rushlight.passes.remove_copies import RemoveCopiesPass
 from rushlight.passes.remove_dead_code import RemoveDeadCodePass
 from rushlight.passes.remove_noops import (
     RemoveNoopConversionsPass,
+    RemoveNoopCopiesPass,
     RemoveNoopSlicesPass,
     SqueezeStaticDimsPass,
 )
@@ -145,6 +146,8 @@ def core_to_edge(
             SqueezeStaticDimsPass(),
             PruneEmptyCatPass(),
             RemoveNoopConversionsPass(),
+            # The plans of CpuBackend update a buffer in place where it is copied to.
+            *([RemoveNoopCopiesPass()] if stands_for_executorch() else []),
             FoldQuantizePairsPass(),
             PromoteDtypesPass(),
             RemoveDeadCodePass(),

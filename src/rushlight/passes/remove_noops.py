@@ -74,8 +74,24 @@ class RemoveNoopConversionsPass(GraphPass):
         return _bypass(module, torch.ops.aten._to_copy.default, _same_metadata)
 
 
-def _bypass(module: GraphModule, op: OpOverload, is_noop: Callable[[Node], bool]) -> bool:
-    """Replaces no-op calls of an operator by their first argument.
+class RemoveNoopCopiesPass(GraphPass):
+    """Before: aten.copy(x, y) of a y with the shape, dtype and layout of x. Expected: y.
+
+    A y that is a result already is copied, because a result is the new value of one buffer at most.
+    """
+
+    @override
+    def rewrite(self, module: GraphModule) -> bool:
+        return _bypass(module, torch.ops.aten.copy.default, _is_noop_copy, index=1)
+
+
+def _is_noop_copy(node: Node) -> bool:
+    users = {user.op for user in node.args[1].users} & {user.op for user in node.users}
+    return "output" not in users and _same_metadata(node, index=1)
+
+
+def _bypass(module: GraphModule, op: OpOverload, is_noop: Callable[[Node], bool], index: int = 0) -> bool:
+    """Replaces no-op calls of an operator by the argument at an index.
 
     A result of a graph does not become an input of it: a loop would return one carried value for another.
     """
@@ -83,7 +99,7 @@ def _bypass(module: GraphModule, op: OpOverload, is_noop: Callable[[Node], bool]
     for node in module.graph.nodes:
         if node.target is not op or not is_noop(node):
             continue
-        source = node.args[0]
+        source = node.args[index]
         if source.op == "placeholder" and any(user.op == "output" for user in node.users):
             continue
         node.replace_all_uses_with(source)
@@ -91,8 +107,8 @@ def _bypass(module: GraphModule, op: OpOverload, is_noop: Callable[[Node], bool]
     return changed
 
 
-def _tensors(node: Node) -> tuple[torch.Tensor, torch.Tensor] | None:
-    source = node.args[0]
+def _tensors(node: Node, index: int = 0) -> tuple[torch.Tensor, torch.Tensor] | None:
+    source = node.args[index]
     before = meta.get_tensor(source) if isinstance(source, Node) else None
     after = meta.get_tensor(node)
     return None if before is None or after is None else (before, after)
@@ -107,8 +123,8 @@ def _same_static_shape(node: Node) -> bool:
     return static and before.shape == after.shape
 
 
-def _same_metadata(node: Node) -> bool:
-    tensors = _tensors(node)
+def _same_metadata(node: Node, index: int = 0) -> bool:
+    tensors = _tensors(node, index)
     if tensors is None:
         return False
     before, after = tensors
