@@ -33,6 +33,7 @@ SHAPES = [
     (20, 60, 20, (4, 2), 1, 1, 1, 13, 13),
     (8, 8, 4, 3, 4, 0, 1, 11, 11),  # rows that no window reads
     (18, 36, 9, 3, 1, 1, 1, 9, 10),  # four outputs of two inputs
+    (20, 20, 5, 3, 2, 1, 1, 9, 10),  # groups of 4: two and a half vectors
 ]
 # Shapes of convolutions whose groups are computed as products.
 WIDER_SHAPES = [
