@@ -39,6 +39,14 @@ def positive() -> tuple[torch.Tensor, ...]:
     return (torch.rand(SIDE, SIDE) * 4 + 0.01,)
 
 
+def proper() -> tuple[torch.Tensor, ...]:
+    return (torch.rand(SIDE, SIDE) * 1.98 - 0.99,)
+
+
+def two_positive() -> tuple[torch.Tensor, ...]:
+    return positive()[0], positive()[0]
+
+
 def two() -> tuple[torch.Tensor, ...]:
     return torch.randn(SIDE, SIDE), torch.randn(SIDE, SIDE)
 
@@ -61,6 +69,26 @@ OPERATORS: dict[str, Operator] = {
     "round": Operator("aten::round.out", torch.round),
     "sign": Operator("aten::sign.out", torch.sign),
     "atan2": Operator("aten::atan2.out", torch.atan2, inputs=two),
+    "acos": Operator("aten::acos.out", torch.acos, inputs=proper),
+    "asin": Operator("aten::asin.out", torch.asin, inputs=proper),
+    "atan": Operator("aten::atan.out", torch.atan),
+    "atanh": Operator("aten::atanh.out", torch.atanh, inputs=proper),
+    "cosh": Operator("aten::cosh.out", torch.cosh),
+    "sinh": Operator("aten::sinh.out", torch.sinh),
+    "tan": Operator("aten::tan.out", torch.tan),
+    "erfc": Operator("aten::erfc.out", torch.erfc),
+    "erfinv": Operator("aten::erfinv.out", torch.erfinv, inputs=proper),
+    "exp2": Operator("aten::exp2.out", torch.exp2),
+    "hypot": Operator("aten::hypot.out", torch.hypot, inputs=two),
+    "logaddexp": Operator("aten::logaddexp.out", torch.logaddexp, inputs=two),
+    "pow": Operator("aten::pow.Tensor_Tensor_out", torch.pow, inputs=two_positive),
+    "celu": Operator("aten::celu.out", F.celu, (1,)),
+    "softshrink": Operator("aten::softshrink.out", F.softshrink, (0.5,)),
+    "hardshrink": Operator("aten::hardshrink.out", F.hardshrink, (0.5,)),
+    "nan_to_num": Operator("aten::nan_to_num.out", torch.nan_to_num, (None, None, None)),
+    "clamp_max": Operator("aten::clamp_max.out", lambda x: torch.clamp_max(x, 0.5), (0.5,)),
+    "frac": Operator("aten::frac.out", torch.frac),
+    "round_decimals": Operator("aten::round.decimals_out", lambda x: torch.round(x, decimals=2), (2,)),
     "logsumexp_rows": Operator("aten::logsumexp.out", lambda x: torch.logsumexp(x, -1), ([1], False)),
     "logsumexp_columns": Operator("aten::logsumexp.out", lambda x: torch.logsumexp(x, 0), ([0], False)),
     "prod_rows": Operator("aten::prod.int_out", lambda x: torch.prod(x, -1), (1, False, None)),

@@ -52,7 +52,19 @@ UNARY: dict[str, tuple[list[Any], Function]] = {
     # On some processors, the float32 result of eager PyTorch for infinity is NaN.
     "gelu": (["none"], lambda x: functional.gelu(x.double()).float()),
     "clamp": ([-1, 2.5], lambda x: torch.clamp(x, -1, 2.5)),
+    "atan": ([], torch.atan),
+    "celu": ([1.0], functional.celu),
+    "frac": ([], torch.frac),
+    "isnan": ([], torch.isnan),
+    "logical_not": ([], torch.logical_not),
+    "sgn": ([], torch.sgn),
 }
+BROADCASTS = [
+    ((), ()), ((5,), ()), ((), (5,)), ((0, 3), (1, 3)), ((17,), (17,)), ((2, 3, 4, 5), (2, 3, 4, 5)),
+    ((2, 3, 7, 7), (3, 1, 1)), ((3, 1, 1), (2, 3, 7, 7)), ((4, 197, 64), (197, 1)), ((1, 9), (8, 1)),
+    ((2, 1, 5, 1), (3, 1, 7)), ((128, 384), (384,)), ((1, 1), (1,)), ((3, 40000), (3, 40000)),
+    ((60000,), (1,)),
+]  # fmt: skip
 SIZES = [(0,), (1,), (3,), (7,), (8,), (17,), (31, 33), (2, 3, 5, 7), ()]
 LARGE = [(3, 7001), (1, 16, 56, 56)]
 
@@ -70,6 +82,19 @@ def test_unary(name: str, shape: tuple[int, ...]) -> None:
     arguments, function = UNARY[name]
     x = values(shape)
     check(f"aten::{name}.out", [x, *arguments], function(x), rtol=1e-6, atol=1e-6)
+
+
+def test_log_sigmoid() -> None:
+    x = values((1000,))
+    want = functional.logsigmoid(x.double())
+    for buffer in (torch.exp(-x.abs()), torch.empty(0)):
+        check("aten::log_sigmoid_forward.output", [x], want, buffer, rtol=1e-6)
+
+
+@pytest.mark.parametrize("decimals", [0, 2, -1])
+def test_round_to_decimals(decimals: int) -> None:
+    x = torch.cat([values((1000,)), torch.tensor([0.125, -0.125, 15.0, 25.0, 1234.5])])
+    check("aten::round.decimals_out", [x, decimals], torch.round(x, decimals=decimals), rtol=0, atol=0)
 
 
 def test_gelu_by_tanh() -> None:
@@ -91,6 +116,24 @@ def test_roundings_have_the_bits_of_eager(name: str, dtype: torch.dtype) -> None
     assert torch.equal(got.signbit(), want.signbit())
 
 
+def every_float() -> torch.Tensor:
+    """Returns float32 numbers whose bits are evenly spaced, and the special numbers."""
+    bits = torch.arange(0, 2**31, 20011, dtype=torch.int64)
+    x = torch.cat([bits, bits - 2**31]).to(torch.int32).view(torch.float32)
+    return torch.cat([x, torch.linspace(-1.1, 1.1, 20001), torch.tensor(SPECIAL)])
+
+
+def assert_within_units(got: torch.Tensor, want: torch.Tensor, most: int) -> None:
+    """Compares float32 numbers; `most` is a number of units in the last place."""
+    ordered = [
+        torch.where(t.view(torch.int32) < 0, -(t.view(torch.int32) & 0x7FFFFFFF), t.view(torch.int32))
+        for t in (got, want)
+    ]
+    distance = (ordered[0].long() - ordered[1].long()).abs()
+    assert torch.equal(got.isnan(), want.isnan())
+    assert int(distance[~want.isnan()].max()) <= most
+
+
 @pytest.mark.parametrize(
     "function",
     [
@@ -99,17 +142,82 @@ def test_roundings_have_the_bits_of_eager(name: str, dtype: torch.dtype) -> None
     ],
 )
 def test_functions_are_within_two_units_of_the_last_place(function: Function) -> None:
-    bits = torch.arange(0, 2**31, 20011, dtype=torch.int64)
-    x = torch.cat([bits, bits - 2**31]).to(torch.int32).view(torch.float32)
+    x = every_float()
     want = function(x.double()).float()
     (got,) = run(f"aten::{function.__name__}.out", [x], [want], threads=1)
-    ordered = [
-        torch.where(t.view(torch.int32) < 0, -(t.view(torch.int32) & 0x7FFFFFFF), t.view(torch.int32))
-        for t in (got, want)
-    ]
-    distance = (ordered[0].long() - ordered[1].long()).abs()
-    assert torch.equal(got.isnan(), want.isnan())
-    assert int(distance[~want.isnan()].max()) <= 2
+    assert_within_units(got, want, 2)
+
+
+WIDE_UNARY: dict[str, Function] = {
+    "acos": torch.acos, "asin": torch.asin, "atan": torch.atan, "atanh": torch.atanh, "cosh": torch.cosh,
+    "erfc": torch.erfc, "erfinv": torch.erfinv, "exp2": torch.exp2, "sinh": torch.sinh,
+    "special_erfcx": torch.special.erfcx, "tan": torch.tan,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WIDE_UNARY)
+def test_functions_computed_in_float64_are_within_one_unit(name: str) -> None:
+    x = every_float()
+    want = WIDE_UNARY[name](x.double()).float()
+    (got,) = run(f"aten::{name}.out", [x], [want], threads=2)
+    assert_within_units(got, want, 1)
+    usual = ~want.isnan()
+    assert torch.equal(got.signbit()[usual], want.signbit()[usual])
+
+
+@pytest.mark.parametrize("name", WIDE_UNARY)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.int32, torch.bool], ids=str)
+def test_functions_computed_in_float64_of_other_dtypes(name: str, dtype: torch.dtype) -> None:
+    x = (torch.randn(3, 77) * 0.7).to(dtype)
+    want = WIDE_UNARY[name](x.double())
+    result = dtype if dtype.is_floating_point else torch.float32
+    check(f"aten::{name}.out", [x], want, rtol=torch.finfo(result).eps, atol=0, dtype=result)
+
+
+WIDE_BINARY: dict[str, Function] = {
+    "hypot": torch.hypot, "logaddexp": torch.logaddexp, "logaddexp2": torch.logaddexp2,
+    "pow.Tensor_Tensor": torch.pow,
+}  # fmt: skip
+
+
+def out_overload(name: str) -> str:
+    return f"aten::{name}{'_out' if '.' in name else '.out'}"
+
+
+def lost_digits(name: str) -> float:
+    """Returns the absolute error of results near 0, where a number and a logarithm cancel (eager: 1e-8)."""
+    return 1e-9 if name.startswith("logaddexp") else 2e-45
+
+
+@pytest.mark.parametrize("name", WIDE_BINARY)
+@pytest.mark.parametrize("shapes", BROADCASTS, ids=str)
+def test_functions_of_two_numbers(name: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    a, b = values(shapes[0]), values(shapes[1]).flip(-1) if shapes[1] else torch.tensor(0.75)
+    want = WIDE_BINARY[name](a.double(), b.double())
+    check(out_overload(name), [a, b], want, rtol=2e-7, atol=lost_digits(name))
+
+
+@pytest.mark.parametrize("name", WIDE_BINARY)
+def test_functions_of_two_special_numbers(name: str) -> None:
+    numbers = torch.tensor([*SPECIAL, 2.0, -2.0, 1e-3, 40.0])
+    a, b = torch.cartesian_prod(numbers, numbers).t().contiguous()
+    want = WIDE_BINARY[name](a.double(), b.double()).float()
+    (got,) = run(out_overload(name), [a, b], [want], threads=1)
+    torch.testing.assert_close(got, want, rtol=2e-7, atol=lost_digits(name), equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ["exp", "sin", "sqrt", "rsqrt", "sigmoid", "log1p", "reciprocal"])
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32, torch.int64, torch.bool], ids=str)
+def test_functions_of_integers(name: str, dtype: torch.dtype) -> None:
+    x = torch.randint(0, 90, (3, 701)).to(dtype)
+    check(f"aten::{name}.out", [x], getattr(torch, name)(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32, torch.int64], ids=str)
+def test_roundings_and_signs_of_integers(dtype: torch.dtype) -> None:
+    x = torch.randint(0 if dtype == torch.uint8 else -3, 4, (3, 701)).to(dtype)
+    for name in ("ceil", "floor", "round", "trunc", "sign", "logical_not", "isnan"):
+        check(f"aten::{name}.out", [x], getattr(torch, name)(x), dtype=dtype)
 
 
 @pytest.mark.parametrize("exponent", [2, 0.5, 3, -0.5, -1, -2, 2.5, 0])
@@ -118,18 +226,18 @@ def test_pow(exponent: float) -> None:
     check("aten::pow.Tensor_Scalar_out", [x, exponent], torch.pow(x, exponent), rtol=2e-6)
 
 
+@pytest.mark.parametrize("base", [2, 0.5, 0, -2.0, 1.75])
+def test_pow_of_a_number(base: float) -> None:
+    x = values((203,))
+    check("aten::pow.Scalar_out", [base, x], torch.pow(base, x.double()), rtol=2e-7)
+
+
 @pytest.mark.parametrize("low,high", [(None, 1.5), (-0.5, None), (2, 1), (math.nan, 1.0)])
 def test_clamp_with_one_bound_crossed_bounds_and_nan(low: float | None, high: float | None) -> None:
     x = values((77,))
     check("aten::clamp.out", [x, low, high], torch.clamp(x, low, high))
 
 
-BROADCASTS = [
-    ((), ()), ((5,), ()), ((), (5,)), ((0, 3), (1, 3)), ((17,), (17,)), ((2, 3, 4, 5), (2, 3, 4, 5)),
-    ((2, 3, 7, 7), (3, 1, 1)), ((3, 1, 1), (2, 3, 7, 7)), ((4, 197, 64), (197, 1)), ((1, 9), (8, 1)),
-    ((2, 1, 5, 1), (3, 1, 7)), ((128, 384), (384,)), ((1, 1), (1,)), ((3, 40000), (3, 40000)),
-    ((60000,), (1,)),
-]  # fmt: skip
 BINARY: dict[str, tuple[list[Any], Function]] = {
     "aten::add.out": ([1], torch.add),
     "aten::sub.out": ([1], torch.sub),

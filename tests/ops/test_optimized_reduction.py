@@ -39,6 +39,18 @@ def test_reductions(shape: tuple[int, ...], dims: list[int], keepdim: bool) -> N
     check("aten::amin.out", [x, dims, keepdim], x.amin(dims, keepdim), rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("dims", [[1], [2, 3], [0, 2, 3], [1, 2, 3]], ids=str)
+@pytest.mark.parametrize("keepdim", [True, False])
+def test_reductions_in_other_dim_orders(dims: list[int], keepdim: bool) -> None:
+    image = torch.randn(3, 20, 5, 7).to(memory_format=torch.channels_last)
+    if dims == [1]:  # of a transposed matrix; the kernel does not support pixels in another order
+        image = torch.randn(40, 33).t()
+    wide = image.double()
+    check("aten::sum.IntList_out", [image, dims, keepdim, None], wide.sum(dims, keepdim).contiguous())
+    check("aten::mean.out", [image, dims, keepdim, None], wide.mean(dims, keepdim).contiguous())
+    check("aten::amax.out", [image, dims, keepdim], image.amax(dims, keepdim).contiguous(), rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("place", [0, 1, 16, 36])
 @pytest.mark.parametrize("dim", [0, 1])

@@ -4,7 +4,7 @@
 namespace rushlight::optimized {
 
 bool ceil_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
-  return map_unary(context, microkernels::UnaryOp::Ceil, in, out);
+  return map_rounding(context, microkernels::UnaryOp::Ceil, in, out);
 }
 
 }  // namespace rushlight::optimized

@@ -5,10 +5,14 @@
 #include "kernels/optimized/elementwise_f16.h"
 #include "kernels/optimized/elementwise_integer.h"
 #include "kernels/optimized/layout.h"
+#include "kernels/shared/axes.h"
+#include "kernels/shared/convert.h"
+#include "kernels/shared/dtype_switch.h"
 #include "kernels/shared/element.h"
 #include "kernels/shared/elementwise_rows.h"
 #include "kernels/shared/promotion.h"
 #include "kernels/shared/shape.h"
+#include "kernels/shared/strided_copy.h"
 
 namespace rushlight::optimized {
 
@@ -85,6 +89,35 @@ bool run_binary(KernelRuntimeContext& context, BinaryOp op, const Operand& a, co
   });
 }
 
+// Copies n numbers, or one number to all elements if the step is 0. Other elements are 1/2, for which all functions are
+// finite.
+void widen_block(const float* x, int64_t step, int64_t n, double* to) {
+  if (step != 0) {
+    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<double>(x[i]);
+  }
+  std::fill(step != 0 ? to + n : to, to + kWideBlock, step != 0 ? 0.5 : static_cast<double>(*x));
+}
+void narrow_block(const double* x, int64_t n, float* to) {
+  for (int64_t i = 0; i < n; ++i) to[i] = static_cast<float>(x[i]);
+}
+
+bool run_wide(KernelRuntimeContext& context, WideFunction function, const Operand& a, const Operand& b,
+              const Tensor& out) {
+  if (!a.ok || !b.ok || !is_float(out) || !has_wide_functions()) return false;
+  if (!resize_to(context, out, a, b)) return true;
+  const RowOperand left = a.elements(), right = b.elements();
+  return for_element_rows(context, out, {&left, &right}, kCostlyGrain, [&](const ElementRow& row) {
+    double x[kWideBlock], y[kWideBlock];
+    for (int64_t i = 0; i < row.n; i += kWideBlock) {
+      const int64_t n = std::min(kWideBlock, row.n - i);
+      widen_block(floats(row.in[0]) + i * row.step[0], row.step[0], n, x);
+      widen_block(floats(row.in[1]) + i * row.step[1], row.step[1], n, y);
+      function(x, y);
+      narrow_block(x, n, reinterpret_cast<float*>(row.out) + i);
+    }
+  });
+}
+
 bool run_compare(KernelRuntimeContext& context, CompareOp op, const Operand& a, const Operand& b, const Tensor& out) {
   if (!a.ok || !b.ok || out.scalar_type() != ScalarType::Bool) return false;
   if (!resize_to(context, out, a, b)) return true;
@@ -99,16 +132,67 @@ bool run_compare(KernelRuntimeContext& context, CompareOp op, const Operand& a, 
 
 bool map_unary(KernelRuntimeContext& context, UnaryOp op, const Tensor& in, const Tensor& out, float p, float q) {
   if (is_f16(in)) return f16_unary(context, op, in, out, p, q);
-  if (!all_float(in, out)) return false;
+  const bool converts = (is_integral(in.scalar_type()) || in.scalar_type() == ScalarType::Bool) && makes_floats(op);
+  if (!(is_float(in) || converts) || !is_float(out)) return false;
   if (!resize_out_like(context, out, in)) return true;
   if (!same_layout(in, out)) return false;
   const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
-  const float* from = in.const_data_ptr<float>();
   float* to = out.mutable_data_ptr<float>();
+  const Convert load = load_function(in.scalar_type(), ScalarType::Float);
   context.parallel_for(0, in.numel(), is_costly(op) ? kCostlyGrain : kGrain, [&](int64_t begin, int64_t end) {
-    kernels.unary(op, from + begin, to + begin, end - begin, p, q);
+    if (!converts) {
+      return kernels.unary(op, in.const_data_ptr<float>() + begin, to + begin, end - begin, p, q);
+    }
+    constexpr int64_t kBlock = 1024;
+    for (int64_t i = begin; i < end; i += kBlock) {
+      const int64_t n = std::min(kBlock, end - i);
+      load(at(in, i), 1, to + i, 1, n);
+      kernels.unary(op, to + i, to + i, n, p, q);
+    }
   });
   return true;
+}
+
+bool map_rounding(KernelRuntimeContext& context, UnaryOp op, const Tensor& in, const Tensor& out) {
+  if (!is_integer(in)) return map_unary(context, op, in, out);
+  if (out.scalar_type() != in.scalar_type()) return false;
+  if (resize_out_like(context, out, in)) copy_elements(context, in, out);
+  return true;
+}
+
+bool map_wide(KernelRuntimeContext& context, WideFunction function, const Tensor& in, const Tensor& out) {
+  const ScalarType result = float_result(in.scalar_type());
+  if (out.scalar_type() != result || compute_type(result) != ScalarType::Float || !has_wide_functions()) return false;
+  if (!resize_out_like(context, out, in)) return true;
+  if (!same_layout(in, out)) return false;
+  const Convert load = load_function(in.scalar_type(), ScalarType::Float);
+  const Convert store = store_function(ScalarType::Float, result);
+  context.parallel_for(0, in.numel(), kCostlyGrain, [&](int64_t begin, int64_t end) {
+    float numbers[kWideBlock];
+    double x[kWideBlock];
+    for (int64_t i = begin; i < end; i += kWideBlock) {
+      const int64_t n = std::min(kWideBlock, end - i);
+      load(at(in, i), 1, numbers, 1, n);
+      widen_block(numbers, 1, n, x);
+      function(x, nullptr);
+      narrow_block(x, n, numbers);
+      store(numbers, 1, at(out, i), 1, n);
+    }
+  });
+  return true;
+}
+
+bool map_wide(KernelRuntimeContext& context, WideFunction function, const Tensor& a, const Tensor& b,
+              const Tensor& out) {
+  return result_type(a, b) == ScalarType::Float && run_wide(context, function, Operand(a), Operand(b), out);
+}
+bool map_wide(KernelRuntimeContext& context, WideFunction function, const Tensor& a, const Scalar& b,
+              const Tensor& out) {
+  return is_float(a) && run_wide(context, function, Operand(a), Operand(b.to<float>()), out);
+}
+bool map_wide(KernelRuntimeContext& context, WideFunction function, const Scalar& a, const Tensor& b,
+              const Tensor& out) {
+  return is_float(b) && run_wide(context, function, Operand(a.to<float>()), Operand(b), out);
 }
 
 bool map_binary(KernelRuntimeContext& context, BinaryOp op, const Tensor& a, const Tensor& b, const Tensor& out,

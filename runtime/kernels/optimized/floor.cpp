@@ -4,7 +4,7 @@
 namespace rushlight::optimized {
 
 bool floor_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
-  return map_unary(context, microkernels::UnaryOp::Floor, in, out);
+  return map_rounding(context, microkernels::UnaryOp::Floor, in, out);
 }
 
 }  // namespace rushlight::optimized

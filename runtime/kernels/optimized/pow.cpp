@@ -23,7 +23,15 @@ bool pow_tensor_scalar_out(KernelRuntimeContext& context, const Tensor& a, const
   for (const Power& power : kPowers) {
     if (b.to<double>() == power.exponent) return map_unary(context, power.op, a, out);
   }
-  return false;
+  return map_wide(context, wide_pow, a, b, out);
+}
+
+bool pow_scalar_out(KernelRuntimeContext& context, const Scalar& a, const Tensor& b, Tensor& out) {
+  return map_wide(context, wide_pow, a, b, out);
+}
+
+bool pow_tensor_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out) {
+  return map_wide(context, wide_pow, a, b, out);
 }
 
 }  // namespace rushlight::optimized

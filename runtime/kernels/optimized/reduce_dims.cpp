@@ -162,6 +162,26 @@ float extreme_of_rows(const microkernels::F32Microkernels& kernels, Reduction re
   return result;
 }
 
+// Does the same as reduction_shape() for any dim order in which the dims that are kept ascend.
+bool shape_in_memory(const Tensor& tensor, DimMask mask, ReductionShape* result) {
+  if (tensor.numel() == 0) return false;
+  *result = {};
+  int64_t last_kept = -1;
+  for (const DimOrderType dim : tensor.dim_order()) {
+    const int64_t d = dim, size = tensor.size(d);
+    if (size == 1) continue;
+    if (mask >> d & 1) {
+      if (result->inner != 1) return false;
+      result->reduced *= size;
+      continue;
+    }
+    if (d < last_kept) return false;
+    last_kept = d;
+    (result->reduced != 1 ? result->inner : result->outer) *= size;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool float_reduction_shape(const Tensor& tensor, DimMask mask, ReductionShape* result) {
@@ -169,21 +189,7 @@ bool float_reduction_shape(const Tensor& tensor, DimMask mask, ReductionShape* r
 }
 
 bool reduction_shape(const Tensor& tensor, DimMask mask, ReductionShape* result) {
-  if (!is_row_major(tensor) || tensor.numel() == 0) return false;
-  *result = {};
-  for (int64_t d = 0; d < tensor.dim(); ++d) {
-    const int64_t size = tensor.size(d);
-    if (size == 1) continue;
-    if (mask >> d & 1) {
-      if (result->inner != 1) return false;
-      result->reduced *= size;
-    } else if (result->reduced != 1) {
-      result->inner *= size;
-    } else {
-      result->outer *= size;
-    }
-  }
-  return true;
+  return is_row_major(tensor) && shape_in_memory(tensor, mask, result);
 }
 
 bool reduce_outer_and_inner_dims(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, DimMask mask,
@@ -210,7 +216,7 @@ bool reduce_outer_and_inner_dims(KernelRuntimeContext& context, Reduction reduct
 bool reduce_dims(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, DimMask mask, bool keepdim,
                  const Tensor& out) {
   ReductionShape f;
-  if (!reduction_shape(in, mask, &f)) return reduce_outer_and_inner_dims(context, reduction, in, mask, keepdim, out);
+  if (!shape_in_memory(in, mask, &f)) return reduce_outer_and_inner_dims(context, reduction, in, mask, keepdim, out);
   if (!supports(reduction, in.scalar_type(), out.scalar_type(), f)) return false;
   if (!resize_out(context, out, reduced_shape(in, mask, keepdim).span())) return true;
   if (!is_row_major(out)) return false;

@@ -4,7 +4,7 @@
 namespace rushlight::optimized {
 
 bool trunc_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out) {
-  return map_unary(context, microkernels::UnaryOp::Trunc, in, out);
+  return map_rounding(context, microkernels::UnaryOp::Trunc, in, out);
 }
 
 }  // namespace rushlight::optimized

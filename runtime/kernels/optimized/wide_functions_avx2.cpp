@@ -1,0 +1,1 @@
+#include "kernels/optimized/wide_functions_impl.h"
