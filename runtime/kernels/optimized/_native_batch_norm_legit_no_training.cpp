@@ -8,6 +8,52 @@
 
 namespace rushlight::optimized {
 
+namespace {
+
+// Scales and shifts the channels of row-major tensors x and y [batch, channels, spatial].
+struct BatchNorm {
+  const microkernels::F32Microkernels& kernels;
+  const float *means, *variances;  // [channels]
+  const float *weights, *biases;   // [channels] or null
+  double eps;
+  int64_t batch, channels, spatial;
+
+  void set_factors(int64_t channel, float* scale, float* shift) const {
+    const float rstd = static_cast<float>(1 / std::sqrt(static_cast<double>(variances[channel]) + eps));
+    *scale = weights ? rstd * weights[channel] : rstd;
+    *shift = (biases ? biases[channel] : 0.0f) - means[channel] * *scale;
+  }
+
+  // For a single element in each channel: computes a part of a row at a time.
+  void normalize_rows(KernelRuntimeContext& context, const float* x, float* y) const {
+    constexpr int64_t kChunk = 256;
+    context.parallel_for(0, (channels + kChunk - 1) / kChunk, 1 + 64 / batch, [&](int64_t begin, int64_t end) {
+      float scales[kChunk], shifts[kChunk];
+      for (int64_t first = begin * kChunk; first < std::min(channels, end * kChunk); first += kChunk) {
+        const int64_t n = std::min(kChunk, channels - first);
+        for (int64_t i = 0; i < n; ++i) set_factors(first + i, scales + i, shifts + i);
+        for (int64_t at = first; at < batch * channels; at += channels) {
+          kernels.binary(microkernels::BinaryOp::Mul, x + at, 1, scales, 1, y + at, n, 0);
+          kernels.binary(microkernels::BinaryOp::Add, y + at, 1, shifts, 1, y + at, n, 0);
+        }
+      }
+    });
+  }
+
+  void normalize_planes(KernelRuntimeContext& context, const float* x, float* y) const {
+    const int64_t grain = std::max<int64_t>(1, 16 * 1024 / spatial);
+    context.parallel_for(0, batch * channels, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        float scale, shift;
+        set_factors(i % channels, &scale, &shift);
+        kernels.unary(microkernels::UnaryOp::Affine, x + i * spatial, y + i * spatial, spatial, scale, shift);
+      }
+    });
+  }
+};
+
+}  // namespace
+
 bool native_batch_norm_legit_no_training_out(KernelRuntimeContext& context, const Tensor& in,
                                              const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
                                              const Tensor& running_mean, const Tensor& running_var, double, double eps,
@@ -23,42 +69,18 @@ bool native_batch_norm_legit_no_training_out(KernelRuntimeContext& context, cons
     return true;
   }
   if (!is_row_major(out)) return false;
-  const microkernels::F32Microkernels& kernels = microkernels::f32_microkernels();
-  const int64_t spatial = in.numel() / (in.size(0) * channels);
-  const float* x = in.const_data_ptr<float>();
-  const float* means = running_mean.const_data_ptr<float>();
-  const float* variances = running_var.const_data_ptr<float>();
-  const float* weights = weight ? weight->const_data_ptr<float>() : nullptr;
-  const float* biases = bias ? bias->const_data_ptr<float>() : nullptr;
-  float* y = out.mutable_data_ptr<float>();
-  const auto factors = [&](int64_t channel, float* scale, float* shift) {
-    const float rstd = static_cast<float>(1 / std::sqrt(static_cast<double>(variances[channel]) + eps));
-    *scale = weights ? rstd * weights[channel] : rstd;
-    *shift = (biases ? biases[channel] : 0.0f) - means[channel] * *scale;
-  };
-  if (spatial == 1) {
-    constexpr int64_t kChunk = 256;
-    context.parallel_for(0, (channels + kChunk - 1) / kChunk, 1 + 64 / in.size(0), [&](int64_t begin, int64_t end) {
-      float scales[kChunk], shifts[kChunk];
-      for (int64_t first = begin * kChunk; first < std::min(channels, end * kChunk); first += kChunk) {
-        const int64_t n = std::min(kChunk, channels - first);
-        for (int64_t i = 0; i < n; ++i) factors(first + i, scales + i, shifts + i);
-        for (int64_t at = first; at < in.numel(); at += channels) {
-          kernels.binary(microkernels::BinaryOp::Mul, x + at, 1, scales, 1, y + at, n, 0);
-          kernels.binary(microkernels::BinaryOp::Add, y + at, 1, shifts, 1, y + at, n, 0);
-        }
-      }
-    });
-    return true;
-  }
-  const int64_t grain = std::max<int64_t>(1, 16 * 1024 / spatial);
-  context.parallel_for(0, in.size(0) * channels, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      float scale, shift;
-      factors(i % channels, &scale, &shift);
-      kernels.unary(microkernels::UnaryOp::Affine, x + i * spatial, y + i * spatial, spatial, scale, shift);
-    }
-  });
+  const BatchNorm norm{microkernels::f32_microkernels(),
+                       running_mean.const_data_ptr<float>(),
+                       running_var.const_data_ptr<float>(),
+                       weight ? weight->const_data_ptr<float>() : nullptr,
+                       bias ? bias->const_data_ptr<float>() : nullptr,
+                       eps,
+                       in.size(0),
+                       channels,
+                       in.numel() / (in.size(0) * channels)};
+  const float* const x = in.const_data_ptr<float>();
+  float* const y = out.mutable_data_ptr<float>();
+  norm.spatial == 1 ? norm.normalize_rows(context, x, y) : norm.normalize_planes(context, x, y);
   return true;
 }
 
