@@ -10,7 +10,8 @@
 namespace rushlight::portable {
 namespace {
 
-constexpr int64_t kMaxColumns = 32;
+constexpr int64_t kMaxColumns = 32;   // rows with more elements are not copied column by column
+constexpr int64_t kMinRunBytes = 64;  // slices with shorter contiguous runs are copied element by element
 
 // Selects elements of short rows, the innermost loop of a nest over the index, `out` and `in`. Copies one column of
 // many rows at a time.
@@ -50,8 +51,8 @@ void index_select_out(KernelRuntimeContext& context, const Tensor& in, int64_t d
   RL_KERNEL_REQUIRE(context, in.dim() > 0 || index.numel() == 1, InvalidArgument,
                     "one element is selected from a zero-dim tensor, not %lld", static_cast<long long>(index.numel()));
   if (!resize_out(context, out, shape.span()) || out.numel() == 0) return;
-  StridedLoops slice;
-  LoopNest nest;
+  StridedLoops slice;  // over one slice of `in` and of `out`
+  LoopNest nest;       // over the index, `out` and `in`
   for (int64_t i = 0; i < in.dim(); ++i) {
     if (i != axis) slice.add(in.size(i), in.stride(i), out.stride(i));
     nest.push(out.size(i), {i == axis ? 1 : 0, out.stride(i), i == axis ? 0 : in.stride(i)});
@@ -62,7 +63,7 @@ void index_select_out(KernelRuntimeContext& context, const Tensor& in, int64_t d
   const size_t size = in.element_size();
   slice.normalize();
   const auto& run = slice[slice.count() - 1];
-  if (run.src == 1 && run.dst == 1 && run.size * static_cast<int64_t>(size) >= 64) {
+  if (run.src == 1 && run.dst == 1 && run.size * static_cast<int64_t>(size) >= kMinRunBytes) {
     context.parallel_for(0, index.numel(), 16384 / slice.numel() + 1, [&](int64_t begin, int64_t end) {
       if (slice.count() == 1) {
         copy_rows(
