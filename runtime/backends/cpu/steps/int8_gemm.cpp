@@ -139,8 +139,8 @@ class Int8GemmStep final : public Step {
 }  // namespace
 
 Result<Step*> make_step(const schema::Int8Gemm& op, Binder& binder) {
-  RL_ASSIGN(Step* const fewer, make_int8_winograd(op, binder));
-  return fewer ? fewer : binder.bind<Int8GemmStep>(op);
+  RL_ASSIGN(Step* const winograd, make_int8_winograd(op, binder));
+  return winograd ? winograd : binder.bind<Int8GemmStep>(op);
 }
 
 }  // namespace rushlight::cpu

@@ -40,8 +40,8 @@ class Int8WinogradStep final : public Step {
     multipliers_ = binder.constant(op.multiplier(), outputs_);
     RL_TRY(binder.error());
     const microkernels::Int8Microkernels& t = microkernels::int8_microkernels();
-    if (microkernels::largest_magnitude(t, weights, outputs_, channels_) > microkernels::max_winograd_magnitude(m))
-      m_ = 0;
+    const int64_t magnitude = microkernels::largest_magnitude(t, weights, outputs_, channels_);
+    if (magnitude > microkernels::max_winograd_magnitude(m)) m_ = 0;
     if (m_ == 0) return Error::Ok;
     filters_ = binder.array<int16_t>(
         static_cast<size_t>(microkernels::winograd_filter_size(t.lanes, m_, outputs_, channels_)));
@@ -208,19 +208,19 @@ class Int8WinogradStep final : public Step {
       loops_->output(m_, products + i * kColumns, sums_step(), round_up(columns, t.lanes), outputs + i * m_ * kColumns,
                      kLineStep, kColumns);
     }
-    int64_t place = ((at.image * height + at.line) * width + at.column) * outputs_ + channel;
+    int64_t first = ((at.image * height + at.line) * width + at.column) * outputs_ + channel;  // output of a line
     const float* const offset = offsets_ ? offsets_ + channel : nullptr;
     microkernels::Requantize how{
         corrections_ + channel, multipliers_ + channel, offset, range_.zero, range_.least, range_.most, sum_};
     if (residual_) {
-      how.sum.others = static_cast<const int8_t*>(residual_->data) + place;
+      how.sum.others = static_cast<const int8_t*>(residual_->data) + first;
       how.sum.sign_mask = residual_->sign_mask;
     }
     how.set_sign_mask(out_->sign_mask);
     const int64_t lines = std::min<int64_t>(m_, height - at.line), across = std::min(run * m_, width - at.column);
-    for (int64_t y = 0; y < lines; ++y, place += width * outputs_) {
+    for (int64_t y = 0; y < lines; ++y, first += width * outputs_) {
       t.requantize(how, {outputs + y * kLineStep, kColumns, across, columns, outputs_},
-                   static_cast<uint8_t*>(out_->data) + place);
+                   static_cast<uint8_t*>(out_->data) + first);
       if (how.sum.others) how.sum.others += width * outputs_;
     }
   }

@@ -86,6 +86,7 @@ class RecurrentStep final : public Step {
   static float* row(const View& view, int64_t b) { return view.floats() + b * view.strides[0]; }
   float* out_row(int64_t t, int64_t b) const { return out_->floats() + t * out_->strides[0] + b * out_->strides[1]; }
 
+  // Sets the cells [batch, padded_] to the first cell state, or to zeros.
   void set_cells(float* cells) const {
     std::memset(cells, 0, static_cast<size_t>(batch() * padded_) * sizeof(float));
     if (first_cell_ == nullptr) return;
@@ -94,9 +95,10 @@ class RecurrentStep final : public Step {
     }
   }
 
-  // Computes units [u0, u1) of time step t. `rows` are the previous states of the sequences.
-  void compute_units(int64_t t, int64_t u0, int64_t u1, const float* const* rows, float* gates, float* cells) const {
-    const int64_t first = u0 * this->gates(), last = u1 * this->gates();
+  // Computes units [begin, end) of time step t. `rows` are the previous states of the sequences.
+  void compute_units(int64_t t, int64_t begin, int64_t end, const float* const* rows, float* gates,
+                     float* cells) const {
+    const int64_t first = begin * this->gates(), last = end * this->gates();
     if (batch() == 1) {
       multiply_row(rows[0], first, last, t % 2 != 0, gates);
     } else {
@@ -116,13 +118,13 @@ class RecurrentStep final : public Step {
       microkernels::multiply(product, first / panel, divide_up(last, panel));
     }
     microkernels::RecurrentCell cell{};
-    cell.units = std::min(u1, hidden_) - u0;
+    cell.units = std::min(end, hidden_) - begin;
     for (int64_t b = 0; b < batch(); ++b) {
       cell.gates = gates + b * columns_ + first;
       cell.projected = projected_->floats() + t * projected_->strides[0] + b * projected_->strides[1] + first;
-      cell.previous = rows[b] + u0;
-      cell.cell = cells + b * padded_ + u0;
-      cell.out = out_row(t, b) + u0;
+      cell.previous = rows[b] + begin;
+      cell.cell = cells + b * padded_ + begin;
+      cell.out = out_row(t, b) + begin;
       is_gru_ ? kernels_->packed->gru(cell) : kernels_->packed->lstm(cell);
     }
   }
@@ -142,7 +144,7 @@ class RecurrentStep final : public Step {
   bool is_gru_ = false;
   bool is_backward_ = false;
   int64_t hidden_ = 0;
-  int64_t padded_ = 0;   // hidden_ rounded up to whole blocks
+  int64_t padded_ = 0;   // hidden_ rounded up to whole blocks of kUnits
   int64_t columns_ = 0;  // total columns of all gates
   const View* projected_ = nullptr;
   const float* weights_ = nullptr;
