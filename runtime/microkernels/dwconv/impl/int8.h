@@ -26,7 +26,8 @@ RL_INLINE int64_t depthwise_position(int64_t channel, int64_t second) {
 #endif
 }
 
-static void pack_depthwise(const int8_t* weights, int64_t stride, int64_t taps, int64_t channels, int16_t* to) {
+[[gnu::cold]] static void pack_depthwise(const int8_t* weights, int64_t stride, int64_t taps, int64_t channels,
+                                         int16_t* to) {
   std::memset(to, 0, static_cast<size_t>((taps + 1) / 2 * 32) * sizeof(int16_t));
   for (int64_t tap = 0; tap < taps; ++tap) {
     for (int64_t channel = 0; channel < channels; ++channel) {
@@ -80,8 +81,8 @@ RL_INLINE void taps_of_pair(int64_t pair, int64_t height, int64_t width, int64_t
   *second = x + 1 < width ? *first + 1 : -1;
 }
 
-static void pack_depthwise_window(const int8_t* weights, int64_t stride, int64_t height, int64_t width,
-                                  int64_t channels, int16_t* to) {
+[[gnu::cold]] static void pack_depthwise_window(const int8_t* weights, int64_t stride, int64_t height, int64_t width,
+                                                int64_t channels, int16_t* to) {
   const int64_t pairs = window_pairs(height, width);
   std::memset(to, 0, static_cast<size_t>(pairs * 32) * sizeof(int16_t));
   for (int64_t pair = 0; pair < pairs; ++pair) {

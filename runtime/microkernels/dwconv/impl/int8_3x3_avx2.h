@@ -1,6 +1,6 @@
 // 3 x 3 depthwise convolutions with AVX2, in namespace rushlight::microkernels::RL_ISA, which defines the names that
-// gemm/impl/int8_epilogue.h needs. 16 channels are computed at a time. Unpacking two pixels gives pairs of the channels 0 to 3
-// and 8 to 11 (part 0) and of the other channels (part 1). Narrowing the sums of both parts restores the order.
+// gemm/impl/int8_epilogue.h needs. 16 channels are computed at a time. Unpacking two pixels gives pairs of the channels
+// 0 to 3 and 8 to 11 (part 0) and of the other channels (part 1). Narrowing the sums of both parts restores the order.
 #pragma once
 
 #include <immintrin.h>
@@ -27,7 +27,7 @@ struct alignas(32) Block3x3 {
 };
 static_assert(sizeof(Block3x3) <= kDepthwise3x3Bytes);
 
-static void pack_depthwise_3x3(const Int8DepthwiseWeights& from, void* to) {
+[[gnu::cold]] static void pack_depthwise_3x3(const Int8DepthwiseWeights& from, void* to) {
   Block3x3& b = *static_cast<Block3x3*>(to);
   std::memset(&b, 0, sizeof(b));
   b.zero = from.range->zero, b.least = from.range->least, b.most = from.range->most;

@@ -28,7 +28,7 @@ static_assert(sizeof(Block3x3) <= kDepthwise3x3Bytes);
 // Returns the number of channels of a block, if so many channels of the image remain.
 RL_INLINE int64_t width_3x3(int64_t channels) { return channels > 32 ? 64 : channels > 16 ? 32 : 16; }
 
-static void pack_depthwise_3x3(const Int8DepthwiseWeights& from, void* to) {
+[[gnu::cold]] static void pack_depthwise_3x3(const Int8DepthwiseWeights& from, void* to) {
   Block3x3& b = *static_cast<Block3x3*>(to);
   std::memset(&b, 0, sizeof(b));
   b.zero = from.range->zero, b.least = from.range->least, b.most = from.range->most;

@@ -25,7 +25,8 @@ struct alignas(64) QuadBlock {
 };
 static_assert(sizeof(QuadBlock) <= kDepthwiseQuadHead);
 
-static void pack_depthwise_quads(const Int8DepthwiseWeights& from, int64_t height, int64_t width, void* to) {
+[[gnu::cold]] static void pack_depthwise_quads(const Int8DepthwiseWeights& from, int64_t height, int64_t width,
+                                               void* to) {
   QuadBlock& b = *static_cast<QuadBlock*>(to);
   uint8_t* const weights = static_cast<uint8_t*>(to) + kDepthwiseQuadHead;
   const DepthwiseQuads quads{height, width};

@@ -88,7 +88,7 @@ static void scaled_dot(const ScaledDots& d, const float* const (&x)[Rows], const
 // As above, but weights are scaled before they are multiplied. Sums then do not overflow if the scale makes the
 // products small.
 template <bool Int4>
-static float real_dot(const ScaledDots& d, const float* x, const uint8_t* rhs, const float* scales) {
+[[gnu::cold]] static float real_dot(const ScaledDots& d, const float* x, const uint8_t* rhs, const float* scales) {
   float sum = 0;
   for (int64_t k = 0; k < d.groups * d.group; ++k) {
     sum += static_cast<float>(number_at<Int4>(rhs, k)) * scales[k / d.group] * x[k];
