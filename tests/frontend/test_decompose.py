@@ -163,6 +163,20 @@ class Positive(torch.nn.Module):
         return x[x > 0]
 
 
+class PositiveFactor(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x[x > 0], torch.linalg.cholesky(x)
+
+
+def test_torchs_own_decomposition_drops_error_checks() -> None:
+    x = torch.tensor([[4.0, 1.0], [1.0, 3.0]])
+    program = torch.export.export(PositiveFactor(), (x,))
+    assert why_general(program) is not None
+    core = decompose(program)
+    assert not core.graph.find_nodes(op="call_function", target=torch.ops.higher_order.with_effects)
+    assert_same(PositiveFactor()(x), core.module()(x))
+
+
 def test_torchs_own_decomposition_gives_no_warning() -> None:
     program = torch.export.export(Positive(), (torch.randn(4),))
     with warnings.catch_warnings():

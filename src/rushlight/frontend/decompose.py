@@ -7,10 +7,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 
+import torch
 from torch._export.verifier import Verifier
+from torch._higher_order_ops.effects import _get_effect, _register_effectful_op
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
@@ -89,10 +92,21 @@ def _normalize_constants(program: MethodProgram) -> None:
 
 def _decompose_by_torch(program: ExportedProgram, preserve: Collection[OpOverload]) -> ExportedProgram:
     """Calls torch's decomposition, and suppresses the FutureWarning that torch causes itself (LeafSpec)."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _without_effect(torch.ops.aten._linalg_check_errors.default):
         warnings.filterwarnings("ignore", message=".*LeafSpec", category=FutureWarning)
         core: ExportedProgram = program.run_decompositions(tables.general_table(preserve))
     return core
+
+
+@contextmanager
+def _without_effect(op: OpOverload) -> Iterator[None]:
+    """Lets torch decompose `op`. torch decomposes no operator that has an effect."""
+    effect = _get_effect(op)
+    _register_effectful_op(op, None)
+    try:
+        yield
+    finally:
+        _register_effectful_op(op, effect)
 
 
 def read_facts(
