@@ -27,9 +27,10 @@ def program() -> ExecutorchProgramManager:
 
 
 def test_export_and_save(program: ExecutorchProgramManager, tmp_path: Path) -> None:
-    path = save_pte_program(program, "linear", str(tmp_path))
-    assert path == str(tmp_path / "linear.pte")
-    (data,) = tmp_path.glob("*.ptd")
+    folder = tmp_path / "new" / "folder"
+    path = save_pte_program(program, "linear", str(folder))
+    assert path == str(folder / "linear.pte")
+    (data,) = folder.glob("*.ptd")
     method = Runtime.get().load_program(path, data_path=data).load_method("forward")
     assert method.execute([X])[0].shape == (1, 2)
     with pytest.raises(OSError, match="nowhere"):

@@ -101,7 +101,7 @@ def save_pte_program(prog: ExecutorchProgramManager, model_name: str, output_dir
     Args:
         prog: the program.
         model_name: the name of the file without .pte, or a path that ends with .pte.
-        output_dir: the folder of the file.
+        output_dir: the folder of the file, which is made if it does not exist.
 
     Returns:
         The path of the file.
@@ -109,6 +109,8 @@ def save_pte_program(prog: ExecutorchProgramManager, model_name: str, output_dir
     Raises:
         OSError: the file cannot be written.
     """
+    if output_dir:
+        os.makedirs(output_dir, exist_ok=True)
     path = model_name if model_name.endswith(".pte") else os.path.join(output_dir, f"{model_name}.pte")
     prog.save(path)
     prog.write_tensor_data_to_file(output_dir or ".")

@@ -86,8 +86,10 @@ class RemoveNoopCopiesPass(GraphPass):
 
 
 def _is_noop_copy(node: Node) -> bool:
-    users = {user.op for user in node.args[1].users} & {user.op for user in node.users}
-    return "output" not in users and _same_metadata(node, index=1)
+    source = node.args[1]
+    if not isinstance(source, Node) or not _same_metadata(node, index=1):
+        return False
+    return not all(any(user.op == "output" for user in value.users) for value in (source, node))
 
 
 def _bypass(module: GraphModule, op: OpOverload, is_noop: Callable[[Node], bool], index: int = 0) -> bool:
