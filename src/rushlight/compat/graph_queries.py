@@ -48,12 +48,12 @@ def get_scan_nodes(graph_module: GraphModule) -> Iterable[Node]:
 def get_input_specs(graph_module: GraphModule) -> set[TensorSpec]:
     """Returns the specs of the inputs of a graph."""
     inputs = (node for node in graph_module.graph.nodes if node.op == "placeholder")
-    return {spec for node in inputs for spec in tree_leaves(node.meta["spec"])}
+    return {spec for node in inputs for spec in tree_leaves(meta.get_spec(node))}
 
 
 def get_return_specs(graph_module: GraphModule) -> set[TensorSpec]:
     """Returns the specs of the outputs of a graph."""
-    return set(tree_leaves(graph_module.graph.output_node().meta["spec"]))
+    return set(tree_leaves(meta.get_spec(graph_module.graph.output_node())))
 
 
 def make_spec(x: object) -> Any:
