@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch.fx import Graph, Node
@@ -112,7 +112,7 @@ def is_dequantized(node: object) -> bool:
     return dequantize_params(node) is not None
 
 
-def _is_part(node: object) -> bool:
+def _is_part(node: object) -> TypeGuard[Node]:
     return isinstance(node, Node) and node.target is operator.getitem and is_op(node.args[0], *SPLITS)
 
 
