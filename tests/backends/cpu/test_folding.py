@@ -74,6 +74,9 @@ def test_a_large_result_is_not_stored() -> None:
 class Doubled(nn.Module):
     """Constants of a dtype that plans do not support. The plan and the caller read them."""
 
+    table: torch.Tensor
+    steps: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("table", torch.randn(4, 4, dtype=torch.float64))
