@@ -29,15 +29,15 @@ class Skip(nn.Module):
         return self.last(torch.cat((top, self.grow(self.deep(self.pool(top)))), 1))
 
 
-def conv(kernel: int, **options: int) -> nn.Module:
-    return nn.Conv2d(48, 20, kernel, **options)  # type: ignore[arg-type]
+def conv(kernel: int, outputs: int = 20, **options: int) -> nn.Module:
+    return nn.Conv2d(48, outputs, kernel, **options)  # type: ignore[arg-type]
 
 
 # The options of the last layer, the precision, and the possible steps.
 LAYERS: dict[str, tuple[dict[str, int], Float32MatmulPrecision, set[Kind]]] = {
     "winograd_4": ({"kernel": 3, "padding": 1}, "high", {Winograd}),
     "winograd_2": ({"kernel": 3, "padding": 1}, "highest", {Winograd}),
-    "winograd_strided": ({"kernel": 3, "padding": 1, "stride": 2}, "highest", {Winograd}),
+    "winograd_strided": ({"kernel": 3, "outputs": 64, "padding": 1, "stride": 2}, "highest", {Winograd}),
     "direct": ({"kernel": 5, "padding": 2}, "highest", {Gemm}),
     "direct_strided": ({"kernel": 5, "stride": 2}, "highest", {Gemm}),
     "pixels": ({"kernel": 1}, "highest", {Gemm}),
