@@ -33,7 +33,7 @@ NOT_IN_REPOSITORY = re.compile(
     r"|(net|own_kernels|selected_microkernels)\.h|(cpu_steps|programs|(portable|quantized|optimized)_table)\.cpp"
     r"|(.*/)?selected_operators\.yaml|tokenizer(_config)?\.json|model_c/model\.h|results/output_i\.npy"
     r"|swift/Rushlight\.xcframework|(torchvision|timm|transformers)/\w+"
-    r"|c10/.*|NativeFunctions\.h|extension/llm|tools/cmake/(Utils|Codegen)\.cmake"
+    r"|c10/.*|(NativeFunctions|RegisterKernels)\.h|extension/llm|tools/cmake/(Utils|Codegen)\.cmake"
 )
 PATH = re.compile(r"[\w.*-]+(/[\w.*-]+)+/?|[\w-]+/|[\w-]+\.(py|cpp|h|fbs|md|toml|yaml|json)")
 MODULE = re.compile(r"(?:python -m )?((?:rushlight|tests|benchmarks|models)(?:\.[a-z_]\w*)+)(?:\(.*\))?")
