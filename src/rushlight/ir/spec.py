@@ -284,7 +284,7 @@ class TensorSpec:
         """Returns a line of text with the fields that the memory planner sets."""
         return (
             f"TensorSpec(id={id(self)}, const={self.const}, scalar_type={self.scalar_type}, "
-            f"shape={self.shape}, shape_dynamism={self.shape_dynamism:d}, "
+            f"shape={self.shape}, shape_dynamism={self.shape_dynamism.name}, "
             f"allocated_memory={self.allocated_memory}, mem_id={self.mem_id}, "
             f"mem_offset={self.mem_offset}, lifetime={self.lifetime})"
         )
@@ -292,6 +292,6 @@ class TensorSpec:
     def __repr__(self) -> str:
         return (
             f"TensorSpec(dtype={self.scalar_type}, shape={self.shape}, layout={self.layout}, "
-            f"is_sparse={self.is_sparse}, shape_dynamism={self.shape_dynamism:d}, const={self.const}, "
+            f"is_sparse={self.is_sparse}, shape_dynamism={self.shape_dynamism.name}, const={self.const}, "
             f"requires_grad={self.requires_grad}, device={DeviceType(self.device).name}:{self.device_index})"
         )
