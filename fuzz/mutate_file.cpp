@@ -25,8 +25,6 @@ void store(Bytes& bytes, size_t at, T value) {
   std::memcpy(bytes.data() + at, &value, sizeof(T));
 }
 
-// ---- Payloads of backends ----
-
 // u8[4], "XH00", u16 length, u32 start and size of the tables, u32 start and u64 size of the constants.
 constexpr size_t kXnnpackHeader = 30;
 
@@ -71,8 +69,6 @@ void mutate_payload(Bytes& payload, Random& random) {
   }
   mutate_bytes(payload, 0, payload.size(), random);
 }
-
-// ---- Programs and data files ----
 
 // The parts of a file: tables, and segments after the tables if the header contains their offset.
 struct Parts {
@@ -184,8 +180,6 @@ void mutate_segmented(Format format, Bytes& file, Random& random) {
   }
   join(format, parts, file);
 }
-
-// ---- Bundled programs ----
 
 void mutate_bundle(Bytes& file, Random& random) {
   const auto& schema = schema::bundled_program::kBundledProgramSchema;

@@ -266,8 +266,6 @@ class Tables {
     }
   }
 
-  // ---- Copies at the end ----
-
   // Appends zeros until the end is `phase` modulo 8, and then `size` bytes, if the growth stays within its limit.
   bool append(size_t size, size_t phase, size_t* at) {
     const size_t begin = bytes_.size() + (phase + 8 - bytes_.size() % 8) % 8;

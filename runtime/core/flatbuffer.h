@@ -14,7 +14,7 @@ namespace rushlight::flatbuffer {
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values are read in place as little-endian");
 #endif
 
-// ---- Descriptors: constants generated from schema/*.fbs ----
+// Descriptors: constants generated from schema/*.fbs.
 
 enum class Kind : uint8_t {
   Scalar,    // number or enum
@@ -79,7 +79,7 @@ struct Schema {
   char identifier[5];
 };
 
-// ---- Operands: fields whose numbers are the indices of values that the table's owner reads or writes ----
+// Operands: fields whose numbers are the indices of values that the table's owner reads or writes.
 
 enum class Effect : uint8_t {
   Reads,
@@ -112,8 +112,6 @@ struct Operand {
   bool has_value() const { return index != kNoOperand; }
 };
 
-// ---- Verification ----
-
 // The reason and position of an error in the bytes. `table` and `field` may be null.
 struct Malformed {
   const char* reason = nullptr;
@@ -129,8 +127,6 @@ constexpr size_t kBufferAlignment = 8;
 // fields of `schema` are inside data[0, size), aligned and well-formed. The time is linear in `size` for any bytes.
 // Accessors may be used only if the result is true. `malformed` may be null.
 bool verify(const Schema& schema, const void* data, size_t size, Malformed* malformed);
-
-// ---- Access to verified bytes ----
 
 template <class T>
 inline T load(const uint8_t* at) {

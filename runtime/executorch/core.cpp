@@ -14,8 +14,6 @@
 namespace executorch {
 namespace runtime {
 
-// ---- Memory ----
-
 void* MemoryAllocator::allocate(size_t size, size_t alignment) {
   if (!isPowerOf2(alignment)) {
     ET_LOG(Error, "the alignment %zu is not a power of 2", alignment);
@@ -45,8 +43,6 @@ Result<void*> KernelRuntimeContext::allocate_temp(size_t size, size_t alignment)
   native_->fail(before);  // the kernel decides how to handle the failed allocation
   return internal::log_error(Error::MemoryAllocationFailed);
 }
-
-// ---- Loaders and data ----
 
 Error DataLoader::check_range(size_t offset, size_t count) const {
   RL_ASSIGN(const size_t total, size());
@@ -114,8 +110,6 @@ Result<const char*> internal::NativeDataMap::get_key(uint32_t index) const {
   return map_->key(index);
 }
 
-// ---- Tags, dtypes and shapes ----
-
 size_t tag_to_string(Tag tag, char* buffer, size_t buffer_size) {
   if (buffer_size == 0) return 0;
   const char* name = tag_to_string(tag);
@@ -166,8 +160,6 @@ std::array<char, kTensorShapeStringSizeLimit> tensor_shape_to_c_string(Span<cons
   text[length] = ')';
   return text;
 }
-
-// ---- Tensors ----
 
 namespace etensor {
 

@@ -16,8 +16,6 @@
 namespace executorch {
 namespace runtime {
 
-// ---- Program ----
-
 Program::Program(std::shared_ptr<::rushlight::LoadedProgram> native)
     : native_(std::move(native)), data_(std::make_unique<internal::ProgramDataMap>(&native_->program())) {}
 Program::Program(Program&&) noexcept = default;
@@ -143,8 +141,6 @@ Result<Method> Program::load_method(const char* method_name, MemoryManager* memo
   services->method = std::move(*method);
   return Method(std::move(services), event_tracer);
 }
-
-// ---- Method ----
 
 Error internal::log_input_error(Error error, const ::rushlight::MethodMeta& meta, size_t first,
                                 Span<const ::rushlight::EValue> values) {

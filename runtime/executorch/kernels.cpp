@@ -33,7 +33,6 @@ Registry& registry() {
   return *only;
 }
 
-// ---- Kernels with unknown parameter types ----
 //
 // The runtime calls a kernel with only its arguments, but an OpFunction also needs the number of arguments. Each pair
 // of a function and a number therefore has its own call_untyped<index>().

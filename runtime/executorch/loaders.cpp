@@ -65,8 +65,6 @@ Error MmapDataLoader::load_into(size_t offset, size_t size, const SegmentInfo& s
   return native_->load_into(offset, size, kind_of(segment_info), buffer);
 }
 
-// ---- Maps of named data ----
-
 Result<FlatTensorDataMap> FlatTensorDataMap::load(runtime::DataLoader* loader) {
   auto file = ::rushlight::DataFile::load(loader->native());
   if (!file.ok()) return runtime::internal::log_error(file.error());

@@ -21,8 +21,6 @@ using runtime::EValue;
 using runtime::Result;
 using runtime::Tag;
 
-// ---- Inputs ----
-
 namespace extension {
 
 BufferCleanup::~BufferCleanup() {
@@ -75,8 +73,6 @@ Result<BufferCleanup> prepare_input_tensors(runtime::Method& method, PrepareInpu
   }
   return cleanup;
 }
-
-// ---- Text ----
 
 namespace {
 
@@ -207,8 +203,6 @@ std::ostream& operator<<(std::ostream& stream, const EValue& value) {
 
 }  // namespace runtime
 
-// ---- Bundled programs ----
-
 namespace bundled_program {
 namespace {
 
@@ -300,8 +294,6 @@ bool is_bundled_program(void* file_data, size_t file_data_len) {
 }
 
 }  // namespace bundled_program
-
-// ---- ETDumps ----
 
 namespace etdump {
 namespace {

@@ -98,8 +98,6 @@ Result<TensorInfo> input_output_tensor(const schema::ExecutionPlan& plan, const 
 
 }  // namespace
 
-// ---- MethodMeta ----
-
 #define PLAN plan_at(root_, index_)
 
 std::string_view MethodMeta::name() const { return PLAN.name(); }
@@ -174,8 +172,6 @@ std::string_view MethodMeta::encoded_input_spec() const { return PLAN.container_
 std::string_view MethodMeta::encoded_output_spec() const { return PLAN.container_meta_type().encoded_out_str(); }
 
 #undef PLAN
-
-// ---- PlanView ----
 
 #define PLAN plan_at(program_->root_, index_)
 

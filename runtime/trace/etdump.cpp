@@ -145,8 +145,6 @@ void ETDumpGen::reset() {
   write_fixed();
 }
 
-// ---- Objects ----
-
 template <typename T>
 void ETDumpGen::put(Place table, size_t offset, T value) {
   std::memcpy(at(table) + offset, &value, sizeof(T));
@@ -229,8 +227,6 @@ void ETDumpGen::write_fixed() {
   is_usable_ = last != 0;
 }
 
-// ---- Blocks ----
-
 void ETDumpGen::create_event_block(std::string_view name) {
   if (!is_usable_) return;
   if (block_name_ != 0) {
@@ -293,8 +289,6 @@ Span<const uint8_t> ETDumpGen::get_etdump_data() {
   std::memset(at(start) + kHeaderBytes, 0, start - root - kHeaderBytes);
   return {at(start), start};
 }
-
-// ---- Events ----
 
 // Links an event to the open block. `content` 0 means that its content did not fit.
 ETDumpGen::Place ETDumpGen::add_event(size_t kind, Place content) {
@@ -428,8 +422,6 @@ void ETDumpGen::track_allocation(AllocatorId allocator, size_t size) {
   put(table, allocation::kAllocator, static_cast<int32_t>(allocator));
   put(table, allocation::kBytes, static_cast<uint64_t>(size));
 }
-
-// ---- Values ----
 
 ETDumpGen::Place ETDumpGen::add_number(int64_t bits) {
   const Place table = add_table(fixed_.number_vtable, number::kSize, 8);

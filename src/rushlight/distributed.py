@@ -284,9 +284,6 @@ def sensitivity(
     return meters.result()
 
 
-# ---- Actors ----
-
-
 class _PredictorActor:
     """A predictor that reads its program from Ray's object store."""
 
@@ -369,9 +366,6 @@ class _Rows:
         for values in zip(*columns, strict=True):
             ranks = zip(values, self._ranks, strict=True)
             yield tuple(value[None] if value.dim() == rank - 1 else value for value, rank in ranks)
-
-
-# ---- Ray ----
 
 
 def _ray(part: str = "ray") -> ModuleType:

@@ -265,9 +265,6 @@ def test_wrong_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["inspect", str(path)]) == ERROR
 
 
-# ---- The page ----
-
-
 class Elements(HTMLParser):
     """The script elements of a page, and the addresses that it would load."""
 

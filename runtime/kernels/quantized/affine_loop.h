@@ -48,16 +48,12 @@ void quantize_parts(KernelRuntimeContext& context, const LoopNest& nest, const T
 void dequantize_parts(KernelRuntimeContext& context, const LoopNest& nest, const Tensor& in, const Tensor& out,
                       const Tensor& scales, const Tensor* zero_points);
 
-// ---- Loop nests ----
-
 // Makes loops in which the whole tensor is one part.
 LoopNest nest_of_whole(const Tensor& out, const Tensor& in);
 // Makes loops with a part for each index of `axis`.
 LoopNest nest_of_axis(const Tensor& out, const Tensor& in, int64_t axis);
 // Makes loops with a part for each run of `group` elements along the last axis, in row-major order.
 LoopNest nest_of_groups(const Tensor& out, const Tensor& in, int64_t group);
-
-// ---- Arguments ----
 
 // Returns the elements of a tensor in row-major order, converted to double, in scratch memory. With `invert`, returns
 // the reciprocals, computed in the dtype of the tensor. If there is no memory, records the failure and returns null.

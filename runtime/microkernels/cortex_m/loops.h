@@ -28,8 +28,6 @@ using TapWeight = uint32_t;  // the weights of two adjacent taps
 inline constexpr int32_t kPixels = 2, kDepthStep = 4, kTapPixels = 4;
 #endif
 
-// ---- Sums of products of patches and rows of weights ----
-
 // Returns the number of elements of a patch, including its padding.
 inline int32_t padded_depth(int32_t depth) { return (depth + kDepthStep - 1) / kDepthStep * kDepthStep; }
 
@@ -73,16 +71,12 @@ void products_of_one(const Patch* patch, const int8_t* weights, int32_t depth, i
                      const Int8Channel* channels, int32_t count, const Int8Output& output, uint8_t* out,
                      int32_t channel_stride);
 
-// ---- Copies of images with padding ----
-
 // Copies n bytes, `stride` apart, as int8 numbers.
 void copy_bytes(const uint8_t* from, int32_t stride, int32_t n, uint8_t sign_mask, int8_t* to);
 void fill_bytes(int8_t* to, int32_t n, int32_t zero);
 // As above, for the planes of depthwise convolutions.
 void copy_plane(const uint8_t* from, int32_t stride, int32_t n, uint8_t sign_mask, int32_t zero, Plane* to);
 void fill_plane(Plane* to, int32_t n, int32_t zero);
-
-// ---- Depthwise convolutions ----
 
 // Returns the number of taps that depthwise() processes at a time: 2 for adjacent taps of 16 bits, else 1.
 inline int32_t tap_step(const ImageWindow& window) {
@@ -103,8 +97,6 @@ void depthwise(const Plane* plane, const uint16_t* places, int32_t pixels, const
                const TapWeight* weights, int32_t taps, const Int8Channel& channel, const Int8Output& output,
                uint8_t* out, int32_t pixel_stride);
 
-// ---- Sums and maxima ----
-
 // Returns the sum of n unsigned bytes, after an XOR of each byte with a byte of `sign_masks`, which has the same value
 // in all four bytes.
 uint32_t sum_of_bytes(const uint8_t* from, int32_t n, uint32_t sign_masks);
@@ -124,8 +116,6 @@ void row_maxima(const WindowRow& row, const uint8_t* from, int32_t place, int32_
 
 // Computes the means of n windows.
 void row_means(const WindowRow& row, const Int8Means& means, const uint8_t* from, int32_t n, uint8_t* out);
-
-// ---- One number at a time ----
 
 // Rounds to the nearest integer, ties to even. Values outside of the range of int32 become the nearest int32, and NaN
 // becomes 0.

@@ -8,7 +8,7 @@
 
 namespace rushlight::microkernels {
 
-// ---- The RHS: weights, packed once ----
+// The RHS: weights, packed once.
 
 // Returns the bytes of a packed int8 matrix of n columns of k numbers each. Its memory is aligned to 64 bytes.
 size_t packed_rhs_size(const Int8Microkernels& kernels, int64_t n, int64_t k);
@@ -25,8 +25,6 @@ const int32_t* rhs_sums(const void* packed);
 // bias [n] if it is not null. `zero` is in the range of int8; for a uint8 LHS it is the zero point minus 128.
 void zero_corrections(const Int8Microkernels& kernels, const void* packed, int64_t n, int32_t zero, const int32_t* bias,
                       int32_t* to);
-
-// ---- The GEMM ----
 
 // An LHS whose rows are windows of an image in the format of a packed LHS. A row consists of `runs` runs of `run`
 // numbers.

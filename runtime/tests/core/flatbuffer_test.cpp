@@ -239,8 +239,6 @@ TEST(Flatbuffer, VerifiesFlatTensors) {
   EXPECT_FALSE(verify(schema::kProgramSchema, exact.data(), exact.size(), nullptr));
 }
 
-// ---- Single rules, on hand-made bytes ----
-
 class Builder {
  public:
   Builder& words(std::initializer_list<uint32_t> words) {

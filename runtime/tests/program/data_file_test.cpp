@@ -104,8 +104,6 @@ TEST(DataFile, SurvivesDamage) {
   }
 }
 
-// ---- Programs that need external data ----
-
 TensorSpec external(bool is_planned) {
   TensorSpec tensor;
   tensor.sizes = {2, 1};

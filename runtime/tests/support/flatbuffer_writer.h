@@ -17,7 +17,7 @@ using NodePtr = std::shared_ptr<Node>;
 // A table, string or vector.
 class Node {
  public:
-  // ---- Tables; `slot` counts the fields from 0 ----
+  // Tables; `slot` counts the fields from 0.
   template <typename T>
   Node& set(uint16_t slot, T value) {
     Field& field = fields_[slot];

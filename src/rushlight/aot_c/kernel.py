@@ -74,8 +74,6 @@ class Kernel:
         self.parameters: list[Parameter] = []
         self._is_used = is_used
 
-    # ---- Arguments ----
-
     def _argument(self, position: int) -> Argument:
         if position >= len(self.arguments):
             raise Unsupported(f"the call has {len(self.arguments)} arguments; argument {position} is missing")
@@ -191,8 +189,6 @@ class Kernel:
             raise Unsupported(f"argument {position} is {number}, which is not a dtype")
         return ScalarType(number)
 
-    # ---- Parameters ----
-
     def read(self, tensor: TensorValue, name: str) -> str:
         """Declares that the function reads a tensor. Returns the name of the pointer."""
         return self._pointer(tensor, name, False)
@@ -247,8 +243,6 @@ class Kernel:
         """Adds a check: the function returns 1 if the C expression `condition` is true at run time."""
         self.can_fail = True
         self.code.add(f"if ({condition}) return 1;")
-
-    # ---- Expressions ----
 
     def call(self, helper: str, *arguments: str) -> str:
         """Writes a call of a helper."""
@@ -324,8 +318,6 @@ class Kernel:
         compute = LONG if source not in FLOATING else DOUBLE if source == DOUBLE else FLOAT
         loaded = self.load(element, source, compute)
         return self.store(loaded if loaded == element else f"({loaded})", compute, target)
-
-    # ---- The finished function ----
 
     def check_overlaps(self) -> bool:
         """Checks whether results overlap other tensors of the call.

@@ -90,8 +90,6 @@ class MethodWriter:
         self.refusals = self.values.refusals
         self.code = Code()
 
-    # ---- Instructions ----
-
     def write(self) -> MethodText:
         """Writes the function. Calls that cannot be written are added to `refusals`."""
         self.values.place_ends()
@@ -246,8 +244,6 @@ class MethodWriter:
         assert isinstance(condition, (Number, TensorValue))
         k = Kernel("jump", [], self.values.is_used)
         self.code.add(f"if ({is_false(k, condition)}) goto {label};")
-
-    # ---- Begin and end ----
 
     def _begin(self) -> None:
         """Declares variables, checks numbers that export fixed, and copies inputs to planned memory."""

@@ -94,9 +94,6 @@ def _literal(value: int | float | None) -> str:
     return repr(value)
 
 
-# ---- Dataclasses ----
-
-
 def python_dataclasses(schema: SchemaDecl, source: str, operations: str | None = None) -> str:
     """Returns the text of a module with an IntEnum for each enum and a dataclass for each table.
 

@@ -83,8 +83,6 @@ class TapSpec:
 TapRule: TypeAlias = tuple[NodeSelector, StatReducer]
 
 
-# ---- Reducers ----
-
 _Call: TypeAlias = Callable[..., Any]
 
 _FIELDS = (
@@ -197,9 +195,6 @@ def tap_tensor_impl(x: torch.Tensor, reducer_name: str) -> torch.Tensor:
     return get_reducer(reducer_name).eager(x)
 
 
-# ---- Selectors ----
-
-
 def select_all_call_function(exclude: tuple[str, ...] = ("getitem",)) -> NodeSelector:
     """Selects all calls of operators whose names are not in `exclude`."""
     return lambda node: (
@@ -291,9 +286,6 @@ def select_all(*selectors: NodeSelector) -> NodeSelector:
 def select_not(selector: NodeSelector) -> NodeSelector:
     """Selects nodes that a selector does not accept."""
     return lambda node: not selector(node)
-
-
-# ---- Taps ----
 
 
 def is_tap_node(n: Node) -> bool:
@@ -435,9 +427,6 @@ def _fill_in(graph: Graph, node: Node, end: Node) -> None:
             meta.copy_origin(end, node)
             meta.set_val(node, node.target(*args, **kwargs))
             node = node.next
-
-
-# ---- Comparison ----
 
 
 def tap_compare(

@@ -113,9 +113,6 @@ class QuantParams:
         return QuantParams(self.scale, *shifted, torch.int8)
 
 
-# ---- Nodes with one scale and one zero point ----
-
-
 def _params(node: object, target: object, dtypes: tuple[torch.dtype, ...]) -> QuantParams | None:
     if not is_op(node, target) or len(node.args) < 6:
         return None
@@ -177,9 +174,6 @@ def is_inverse(dequantize: Node, quantize: Node) -> bool:
     """Returns whether `dequantize` and `quantize` have the same quantization parameters."""
     name = _INVERSES.get(_schema_name(dequantize))
     return name is not None and _schema_name(quantize) == name and quantize.args[1:] == dequantize.args[1:]
-
-
-# ---- Dynamic quantization ----
 
 
 class DynamicScheme(enum.Enum):
@@ -289,9 +283,6 @@ def _item_of(node: object, index: int) -> Node | None:
         source = node.args[0]
         return source if isinstance(source, Node) else None
     return None
-
-
-# ---- Stored weights ----
 
 
 @dataclass(frozen=True)
@@ -417,9 +408,6 @@ def quantized_weight(
         return None
     scale = scale.reshape(tensor.shape[0], -1)
     return QuantizedWeight(node, source, scale, zeros, 0, group_size, quant_min, quant_max)
-
-
-# ---- Patterns around quantized nodes ----
 
 
 def transposed(node: object) -> Node | None:

@@ -57,8 +57,6 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         self.filter_fn: Filter | None = None
         self._by_target = {target: pattern for pattern in self.patterns for target in pattern.targets}
 
-    # ---- Configurations ----
-
     def check(self, quantization_config: QuantizationConfig) -> None:
         """Checks that the backend supports a configuration.
 
@@ -180,8 +178,6 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
     def _is_of_type(self, node: Node, operator_type: object) -> bool:
         return operator_type in (node.target, getattr(node.target, "overloadpacket", None))
 
-    # ---- The quantizer's interface ----
-
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:
         """Replaces Python numbers in additions and multiplications by constant tensors.
 
@@ -281,8 +277,6 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
                     f"{self.name}: the model has no module named {name!r}; its configuration is ignored",
                     stacklevel=4,
                 )
-
-    # ---- Annotation ----
 
     def _annotate(self, node: Node, pattern: Pattern, config: QuantizationConfig, model: GraphModule) -> None:
         if pattern.kind is Kind.TABLE:

@@ -109,8 +109,6 @@ class Tester:
             StageType.TO_EXECUTORCH: ToExecutorch,
         }
 
-    # ---- Stages ----
-
     def quantize(self, quantize_stage: Stage | None = None) -> Self:
         """Quantizes the module."""
         return self._run_stage(
@@ -193,8 +191,6 @@ class Tester:
             raise RuntimeError(f"the stage {'' if chosen is None else chosen.name} has not run yet")
         return found
 
-    # ---- Artifacts ----
-
     def get_artifact(self, stage: StageType | None = None) -> Any:
         """Returns the artifact of a stage.
 
@@ -225,8 +221,6 @@ class Tester:
 
         visualize(self.get_artifact(stage), reuse_server=reuse_server, **kwargs)
         return self
-
-    # ---- Checks of graphs ----
 
     def _code(self) -> str:
         return str(self._stage().graph_module.code)
@@ -259,8 +253,6 @@ class Tester:
                 + ", ".join(f"{name} ({times})" for name, times in found.items())
             )
         return self
-
-    # ---- Execution ----
 
     def generate_random_inputs(self) -> Iterator[tuple[torch.Tensor, ...]]:
         """Yields normally distributed inputs with the dtypes and memory formats of the example inputs.

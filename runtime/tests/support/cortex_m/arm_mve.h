@@ -65,8 +65,6 @@ mve_pred16_t compare(const Compare& compare) {
 
 }  // namespace helium
 
-// ---- Predicates ----
-
 inline mve_pred16_t vctp8q(uint32_t n) { return helium::first_lanes(n, 1); }
 inline mve_pred16_t vctp32q(uint32_t n) { return helium::first_lanes(n, 4); }
 inline mve_pred16_t vcmpgtq_s32(int32x4_t a, int32x4_t b) {
@@ -78,8 +76,6 @@ inline mve_pred16_t vcmpeqq_f32(float32x4_t a, float32x4_t b) {
 inline int32x4_t vpselq_s32(int32x4_t a, int32x4_t b, mve_pred16_t chosen) {
   return helium::each<int32x4_t>([&](int i) { return helium::is_valid<int32x4_t>(chosen, i) ? a[i] : b[i]; });
 }
-
-// ---- Loads ----
 
 inline int8x16_t vldrbq_s8(const int8_t* from) {
   return helium::each<int8x16_t>([&](int i) { return from[i]; });
@@ -137,8 +133,6 @@ inline float32x4_t vldrwq_gather_offset_z_f32(const float* from, uint32x4_t offs
   return helium::each<float32x4_t>([&](int i) { return helium::load<float>(from, offsets[i]); }, valid);
 }
 
-// ---- Stores ----
-
 inline void vstrbq_p_s8(int8_t* to, int8x16_t a, mve_pred16_t valid) {
   helium::each<int8x16_t>([&](int i) { return to[i] = a[i]; }, valid);
 }
@@ -170,8 +164,6 @@ inline void vstrwq_scatter_offset_f32(float* to, uint32x4_t offsets, float32x4_t
   helium::each<float32x4_t>([&](int i) { return helium::store(to, offsets[i], a[i]), 0.0f; });
 }
 
-// ---- Vectors of one number, and of increasing numbers ----
-
 inline uint8x16_t vdupq_n_u8(uint8_t x) {
   return helium::each<uint8x16_t>([&](int) { return x; });
 }
@@ -188,7 +180,7 @@ inline int32x4_t vreinterpretq_s32_u32(uint32x4_t a) { return reinterpret_cast<i
 inline uint32x4_t vreinterpretq_u32_f32(float32x4_t a) { return reinterpret_cast<uint32x4_t>(a); }
 inline uint8x16_t vreinterpretq_u8_u32(uint32x4_t a) { return reinterpret_cast<uint8x16_t>(a); }
 
-// ---- Arithmetic; sums of integers wrap around ----
+// Arithmetic; sums of integers wrap around.
 
 inline int32x4_t vaddq_s32(int32x4_t a, int32x4_t b) {
   return reinterpret_cast<int32x4_t>(reinterpret_cast<uint32x4_t>(a) + reinterpret_cast<uint32x4_t>(b));

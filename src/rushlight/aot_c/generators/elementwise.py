@@ -130,9 +130,6 @@ def elementwise(
         k.code.add(f"{target}[{at[-1]}] = {k.store(value, value_type, out.dtype)};")
 
 
-# ---- Generators for common argument lists ----
-
-
 def unary(expression: Expression, **options: Any) -> Generator:
     """For operators with the arguments (in, out), computed in the dtype of the input."""
 

@@ -26,8 +26,6 @@ from rushlight.aot_c.kernel import Generator, Kernel
 from rushlight.aot_c.loops import plus
 from rushlight.aot_c.values import Number, TensorValue
 
-# ---- Padding and filling ----
-
 
 def stored_number(k: Kernel, number: Number, out: TensorValue) -> str:
     """Converts a number to an element of a tensor, as `fill_tensor` of the runtime does."""
@@ -149,9 +147,6 @@ def _triangle(lower: bool) -> Generator:
                     k.code.add(f"{b}[{place}] = {take} ? {a}[{own}] : 0;")
 
     return generate
-
-
-# ---- Tensors from numbers ----
 
 
 def _full(k: Kernel) -> None:

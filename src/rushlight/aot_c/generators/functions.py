@@ -32,9 +32,6 @@ def _rounding(name: str) -> Expression:
     return lambda k, c, x: x if c == LONG else k.math(name, c, x)
 
 
-# ---- Expressions ----
-
-
 def _abs(k: Kernel, c: ScalarType, x: str) -> str:
     return f"{x} < 0 ? {k.call('wrap_neg', x)} : {x}" if c == LONG else k.math("fabs", c, x)
 

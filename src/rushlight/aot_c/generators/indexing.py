@@ -137,9 +137,6 @@ def _gather(k: Kernel) -> None:
         k.code.add(f"{c}[{to}] = {a}[{plus(base, terms((place, _stride_at(source, axis))))}];")
 
 
-# ---- Scatter ----
-
-
 def add_elements(k: Kernel, dtype: ScalarType, a: str, b: str, operator: str = "+") -> str:
     """Writes a + b or a * b for elements: integers wrap around, bool uses `||` and `&&`."""
     if dtype == BOOL:
@@ -223,9 +220,6 @@ def _scatter_reduce_two(k: Kernel) -> None:
     if not k.flag(5):
         raise Unsupported("include_self=False is not supported")
     _scatter(k, str(k.optional_text(4)), 3, False, k.tensor(6))
-
-
-# ---- Slices by an index ----
 
 
 def _index_slices(
@@ -315,9 +309,6 @@ def _take(k: Kernel) -> None:
     with Nest.over(out.sizes, index, out).sort_by(1).collapse().emit(k.code) as (at, to):
         place = position(k, f"{b}[{at}]", source.numel, "place", negative=True)
         k.code.add(f"{c}[{to}] = {a}[{place}];")
-
-
-# ---- x[i, :, j] ----
 
 
 class Advanced:

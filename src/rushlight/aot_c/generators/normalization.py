@@ -39,9 +39,6 @@ from rushlight.aot_c.kernel import Generator, Kernel
 from rushlight.aot_c.loops import Nest, plus
 from rushlight.aot_c.values import TensorValue
 
-# ---- Softmax ----
-
-
 _BLOCK = 1024  # the elements of a row that the runtime adds to one partial sum
 
 
@@ -119,9 +116,6 @@ class _Softmax:
 
 def _softmax(logarithm: bool) -> Generator:
     return lambda k: _Softmax(k, k.tensor(0), k.tensor(3), logarithm).write(k.integer(1))
-
-
-# ---- Layer, group and batch normalization ----
 
 
 class Normalization:

@@ -350,9 +350,6 @@ def _dequantize_token(k: Kernel) -> None:
     _dequantize_parts(k, nest, k.tensor(7), k.tensor(2))
 
 
-# ---- int8 and uint8 ----
-
-
 def require_bytes(k: Kernel, *tensors: TensorValue) -> None:
     """Raises Unsupported if a tensor is neither int8 nor uint8."""
     k.require(all(tensor.dtype in BYTES for tensor in tensors), "a tensor is neither int8 nor uint8")

@@ -380,9 +380,6 @@ def _softmax(k: Kernel) -> None:
             k.code.add(f"out[{terms(result, ('at', step))}] = {requantize('real', out)};")
 
 
-# ---- Weights with scales for groups ----
-
-
 class GroupedWeight:
     """A quantized weight [rows, columns]. A row, or each group of a row, has a scale and a zero point."""
 

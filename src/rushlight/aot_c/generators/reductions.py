@@ -137,9 +137,6 @@ def _wide(compute: ScalarType) -> ScalarType:
     return DOUBLE if compute == FLOAT else compute
 
 
-# ---- Sums ----
-
-
 def _sum_over(
     k: Kernel,
     axes: set[int],
@@ -221,9 +218,6 @@ def _prod_dim(k: Kernel) -> None:
 
 def _prod_all(k: Kernel) -> None:
     _prod_over(k, set(range(k.tensor(0).rank)), False, k.optional_dtype(1), k.tensor(2))
-
-
-# ---- Maximum and minimum ----
 
 
 def _extreme_value(k: Kernel, axes: set[int], keepdim: bool, out: TensorValue, sign: str) -> None:
@@ -375,9 +369,6 @@ def _aminmax(k: Kernel) -> None:
         run.put(1, "most", compute)
 
 
-# ---- any, all and count_nonzero ----
-
-
 def _truth(k: Kernel, axes: set[int], keepdim: bool, out: TensorValue, is_all: bool) -> None:
     source = k.tensor(0)
     run = Reduction(k, source, axes, keepdim, [out], compute_type(source.dtype))
@@ -434,9 +425,6 @@ def _count(by_list: bool) -> Generator:
             run.put(0, "count_of", LONG)
 
     return generate
-
-
-# ---- Scans ----
 
 
 def _scan(is_sum: bool) -> Generator:

@@ -48,9 +48,6 @@ def require_same(k: Kernel, source: TensorValue, out: TensorValue) -> None:
     k.require(source.dtype == out.dtype, "the dtypes differ")
 
 
-# ---- Copies ----
-
-
 def _copy(out_position: int, source_position: int = 0, same_dtype: bool = False) -> Generator:
     def generate(k: Kernel) -> None:
         source, out = k.tensor(source_position), k.tensor(out_position)
@@ -105,9 +102,6 @@ def _transpose(k: Kernel) -> None:
 
 def _t(k: Kernel) -> None:
     _permute_by(k, list(reversed(range(k.tensor(0).rank))), k.tensor(1))
-
-
-# ---- Slices ----
 
 
 def slice_bounds(size: int, start: int | None, end: int | None, step: int) -> tuple[int, int]:
@@ -328,9 +322,6 @@ def _unfold(k: Kernel) -> None:
     k.require_shape(out, [*sizes, size])
     strides = [stride * step if d == axis else stride for d, stride in enumerate(source.strides)]
     copy_elements(k, source, out, strided(out.sizes, [*strides, source.strides[axis]], out.strides))
-
-
-# ---- Concatenation and permutation ----
 
 
 def _cat(k: Kernel) -> None:

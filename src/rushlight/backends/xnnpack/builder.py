@@ -101,8 +101,6 @@ class GraphBuilder:
         self._inputs: list[Node] = []
         self.file: str | None = None
 
-    # ---- Values ----
-
     def add_input(self, node: Node) -> None:
         """Adds an argument of the delegate. Its value is added when an operator first reads it."""
         self._inputs.append(node)
@@ -172,8 +170,6 @@ class GraphBuilder:
             assert params is not None
             return self._new_quantized(params, dims)
         return self._new_value(self.dtype_of(like), dims)
-
-    # ---- Quantized values ----
 
     @property
     def _quantized_result(self) -> Node | None:
@@ -309,8 +305,6 @@ class GraphBuilder:
         self.tensor_value(index).constant_buffer_idx = self._entry(bytes_of(values))
         return index
 
-    # ---- Values by layout ----
-
     def same(self, node: Node, other: Node) -> None:
         """Records that `node` has the values of `other` in all existing layouts."""
         for layout in Layout:
@@ -399,8 +393,6 @@ class GraphBuilder:
             self._constant_ids[key] = index
         return self._constant_ids[key]
 
-    # ---- Operators ----
-
     def add(self, node: Any, origin: Node, bounds: g.OutputMinMax | None = None) -> None:
         """Appends an operator with the debug handle of `origin`."""
         handle = meta.get_debug_handle(origin)
@@ -420,8 +412,6 @@ class GraphBuilder:
             if isinstance(key, int) and isinstance(handle, int):
                 found[key] = tuple(dict.fromkeys((*found.get(key, ()), handle)))
         return found
-
-    # ---- Outputs ----
 
     def finish(self, outputs: list[Node]) -> g.XNNGraph:
         """Marks the outputs of the delegate, which follow the inputs in its arguments.

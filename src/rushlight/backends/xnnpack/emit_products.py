@@ -107,9 +107,6 @@ def emit_bmm(builder: GraphBuilder, node: Node) -> None:
     builder.add(g.XNNBatchMatrixMultiply(first, second, builder.define(node), 0), node)
 
 
-# ---- Convolutions and batch norms ----
-
-
 def _spatial(values: Any, is_flat: bool, filler: int) -> tuple[int, int]:
     """Returns an option of a convolution as (height, width); the width of a 1-d convolution is `filler`."""
     items = list(values)

@@ -108,9 +108,6 @@ def emit_resize(builder: GraphBuilder, node: Node) -> None:
     builder.add(g.XNNStaticResizeBilinear2D(height, width, in_id, out, flags), node)
 
 
-# ---- Shapes ----
-
-
 def emit_reshape(builder: GraphBuilder, node: Node) -> None:
     """Emits a reshape."""
     source = node.args[0]

@@ -59,9 +59,6 @@ INT8_OPS |= {aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.mean.dim}
 _FUSING = WEIGHTED.keys() | {aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor}
 
 
-# ---- Quantize and dequantize nodes ----
-
-
 def quantize_params(node: object) -> QuantParams | None:
     """Returns the parameters of a node that quantizes to int8, the only 8-bit dtype of payloads."""
     return quantization.quantize_params(node, torch.int8)
@@ -222,9 +219,6 @@ def check_scales(node: Node, context: SupportContext) -> None:
     raise InvalidParametersError(f"Invalid quantization scale or zero point for {where}: {reason}")
 
 
-# ---- Operators on int8 ----
-
-
 @dataclass(frozen=True)
 class QuantizedOp:
     """A node that XNNPACK runs on int8.
@@ -354,9 +348,6 @@ def _weighted_op(node: Node, context: SupportContext) -> QuantizedOp | None:
         return None
     tail = _nodes_to_quantize(node)
     return None if tail is None else QuantizedOp(node, (source, *pads, *weights, node, *tail), tail[-1], None)
-
-
-# ---- The operators that a delegate accepts ----
 
 
 class QuantizedOps:

@@ -109,9 +109,6 @@ def find_op_names(
     ]
 
 
-# ---- From the edge program back to the exported program ----
-
-
 def get_ancestor_node_identifiers(node: Node) -> list[str]:
     """Returns the identifiers "name.graph_id" of the nodes from which a node was made, the nearest first."""
     found = []
@@ -170,9 +167,6 @@ def propagate_back_debug_handle(
     for node, handle in found.items():
         meta.set_debug_handle(node, handle)
     return True
-
-
-# ---- Values of the runtime and of a graph ----
 
 
 def merge_runtime_overlapping_debug_handles(

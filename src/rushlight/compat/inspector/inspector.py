@@ -232,8 +232,6 @@ class Inspector(plain.Inspector):
             event.op_types, event.stack_traces, event.module_hierarchy = [], {}, {}
             event._associate_with_op_graph_nodes(nodes)  # type: ignore[attr-defined]
 
-    # ---- Comparison of values ----
-
     def _resolve_reference_graph(
         self, reference_graph: str | None = None, disable_debug_handle_validation: bool = False
     ) -> tuple[GraphModule, str]:

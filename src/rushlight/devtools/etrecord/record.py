@@ -127,8 +127,6 @@ class ETRecord:
         self._program: Any = None  # the manager or bundled program, from which the fingerprint is computed
         self._fingerprint = 0
 
-    # ---- Access for the tools ----
-
     @property
     def edge_programs(self) -> dict[str, ExportedProgram]:
         """The edge programs by method."""
@@ -205,8 +203,6 @@ class ETRecord:
     def forget_program(self) -> None:
         """Removes the fingerprint. The ETRecord then fits programs with other weights, for example."""
         self._program, self._fingerprint = None, 0
-
-    # ---- Adding parts ----
 
     def add_exported_program(self, exported_program: Any) -> None:
         """Adds programs of torch.export.
@@ -368,8 +364,6 @@ class ETRecord:
             self.edge_dialect_program,
             None if self.graph_map is None else dict(self.graph_map),
         )
-
-    # ---- The file ----
 
     def save(self, path: Target) -> None:
         """Writes the ETRecord to a file. If writing fails, no incomplete file is left.

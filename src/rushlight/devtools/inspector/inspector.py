@@ -134,8 +134,6 @@ class Inspector:
             self._check_fingerprint(self._etrecord)
             self._resolve(self._etrecord)
 
-    # ---- Events ----
-
     @property
     def dropped_events(self) -> int:
         """The number of events and values that did not fit into the buffers of the trace."""
@@ -206,8 +204,6 @@ class Inspector:
         if graph is None:
             return self._etrecord.edge_dialect_program
         return (self._etrecord.graph_map or {}).get(graph)
-
-    # ---- Output ----
 
     def rows(self, include_units: bool = True) -> list[JsonObject]:
         """Returns one dict of columns for each event.
@@ -332,8 +328,6 @@ class Inspector:
         else:
             write_file(path, perfetto_trace(events))
 
-    # ---- Numerical differences ----
-
     def numeric_gaps(
         self, distance: str | NumericalComparatorBase = "SNR", reference_graph: str | None = None
     ) -> list[Gap]:
@@ -374,8 +368,6 @@ class Inspector:
             runtime_intermediate_output, gap and stacktraces.
         """
         return dataframe(gap.asdict() for gap in self.numeric_gaps(distance, reference_graph))
-
-    # ---- The record ----
 
     def method_of(self, block: EventBlock) -> str:
         """Returns the method of the ETRecord to which a block belongs.

@@ -196,8 +196,6 @@ class _Reader:
         total = sum(node.time or 0 for node in self._nodes) if self._times else None
         return MethodGraph(plan.name, self._nodes, self._arenas, total)
 
-    # ---- Instructions ----
-
     def _add(self, node: OpNode, reads: Iterable[int], writes: Iterable[int]) -> int:
         """Adds a node that reads and writes the given values of the method, and returns its index."""
         place = len(self._nodes)
@@ -312,8 +310,6 @@ class _Reader:
             for place, node in enumerate(nodes[: len(times)]):
                 node.time = sum(times[place :: len(nodes)])
 
-    # ---- Payloads ----
-
     def _cpu(self, place: int, args: list[int], payload: bytes) -> None:
         plan = read_plan(payload)
         sizes = numbers(plan)
@@ -393,8 +389,6 @@ class _Reader:
                 key = graph.constant_data[buffer].named_key if 0 < buffer < len(graph.constant_data) else ""
                 if key in self._file.named_data:
                     node.weight_bytes += self._first(key, self._file.named_data[key].data)
-
-    # ---- Memory ----
 
     def _loops(self, calls: Sequence[object]) -> list[tuple[int, int]]:
         """Returns the first and the last node of each loop, the inner loops first."""

@@ -147,8 +147,6 @@ class Method:
             else:
                 slot.write(value)
 
-    # ---- values ----
-
     def _get(self, index: int) -> Any:
         """Returns a value as an argument for torch's kernels."""
         value = self._values[index]
@@ -178,8 +176,6 @@ class Method:
         if isinstance(value, ListSlot):
             return [self._empty(item) for item in value.items]
         return None
-
-    # ---- instructions ----
 
     def _run_chain(self, chain: int) -> None:
         instructions = self._plan.chains[chain].instructions
@@ -254,8 +250,6 @@ class Method:
                 slot.write(tensor)
         elif outs:
             self._values[outs[0]] = result
-
-    # ---- events ----
 
     def _describe(self, call: p.InstructionArguments) -> tuple[str, str]:
         """Returns the kind and the name of an instruction."""

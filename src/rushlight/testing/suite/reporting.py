@@ -203,8 +203,6 @@ class RunSummary:
         )
 
 
-# ---- The session ----
-
 _session: TestSessionState | None = None
 
 
@@ -247,9 +245,6 @@ def complete_test_session() -> RunSummary:
     summary = RunSummary.from_session(_session)
     _session = None
     return summary
-
-
-# ---- Counts and reports ----
 
 
 def count_ops(program: Mapping[str, ExportedProgram] | ExportedProgram) -> Counter[str]:

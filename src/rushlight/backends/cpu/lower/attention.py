@@ -471,7 +471,7 @@ def _unscaled(
     return tensors, scale, chains
 
 
-# ---- Checks: each returns the reason why a node is refused, or None ----
+# Checks: each returns the reason why a node is refused, or None.
 
 
 def check_attention(node: Node, constants: Constants) -> str | None:

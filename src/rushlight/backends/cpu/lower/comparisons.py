@@ -97,7 +97,7 @@ def choose(lowering: Lowering, node: Node, condition: object, a: object, b: obje
     lowering.set_tensor(node, out)
 
 
-# ---- Checks: each returns the reason why a node is refused, or None ----
+# Checks: each returns the reason why a node is refused, or None.
 
 
 def check_same_types(node: Node, result: Node | None = None) -> str | None:

@@ -365,7 +365,7 @@ def formula(lowering: Lowering, node: Node) -> None:
     chain.finish()
 
 
-# ---- Checks: each returns the reason why a node is refused, or None ----
+# Checks: each returns the reason why a node is refused, or None.
 
 
 def check_prelu(node: Node, constants: Constants) -> str | None:

@@ -99,7 +99,7 @@ def _take(lowering: Lowering, node: Node, axis: int, places: Tensor) -> None:
     lowering.set_tensor(node, out)
 
 
-# ---- Checks: each returns the reason why a node is refused, or None ----
+# Checks: each returns the reason why a node is refused, or None.
 
 
 def check_index(node: Node, constants: Constants) -> str | None:

@@ -419,7 +419,7 @@ def adaptive_max_pool2d(lowering: Lowering, node: Node) -> None:
     _pool(lowering, node, Pooling(window=window, is_maximum=True), item=True)
 
 
-# ---- Checks: each returns the reason why a node is refused, or None ----
+# Checks: each returns the reason why a node is refused, or None.
 
 
 def check_convolution(node: Node, constants: Constants) -> str | None:

@@ -68,8 +68,6 @@ class Lowering:
         self.embedding_tables: dict[object, Tensor] = {}
         """The tables of embeddings, by node, in the dtype in which they are stored."""
 
-    # ---- The tensors of nodes ----
-
     def set_tensor(self, node: Node, tensor: Tensor) -> None:
         """Records the tensor that holds the result of a node."""
         self._tensors[node] = tensor
@@ -116,8 +114,6 @@ class Lowering:
         fake = meta.get_tensor(node)
         assert fake is not None
         return tuple(self.symbols.register(size) for size in fake.shape)
-
-    # ---- New tensors and steps ----
 
     def new_tensor(
         self, sizes: Iterable[Size], order: Sequence[int] | None = None, dtype: torch.dtype = torch.float32
@@ -207,8 +203,6 @@ class Lowering:
         result = self.new_tensor(tensor.sizes, order, tensor.dtype)
         self.emit_copy(tensor, result, node)
         return result
-
-    # ---- Fusion ----
 
     def remove_step(self, step: PlanNode) -> None:
         """Removes a step, because another step computes its result or its result is not needed."""

@@ -284,7 +284,7 @@ def softmax(lowering: Lowering, node: Node) -> None:
     lowering.set_tensor(node, out.permute(back))
 
 
-# ---- Checks: each returns the reason why a node is refused, or None ----
+# Checks: each returns the reason why a node is refused, or None.
 
 
 def check_native_layer_norm(node: Node, constants: Constants) -> str | None:

@@ -227,7 +227,7 @@ def _matrices(tensor: Tensor, batch: list[int], own: list[int], axis: int) -> Te
     return tensor.permute((*others, *batch, *own, axis)).view(sizes)
 
 
-# ---- Checks: each returns the reason why a node is refused, or None ----
+# Checks: each returns the reason why a node is refused, or None.
 
 
 def check_linear(node: Node, constants: Constants) -> str | None:

@@ -130,9 +130,6 @@ def _dequantize(lowering: QuantizedLowering, node: Node) -> None:
     lowering.set_quantized(node, stored, params.as_int8())
 
 
-# ---- Dynamic quantization ----
-
-
 def _lower_dynamic(lowering: QuantizedLowering, node: Node) -> bool:
     if is_op(node, *CHOOSE_QPARAMS, *DYNAMIC_QUANTIZE):
         return True
@@ -150,9 +147,6 @@ def _lower_dynamic(lowering: QuantizedLowering, node: Node) -> bool:
         lowering.dynamic_params[node] = lowering.dynamic_params[source]
         return True
     return False
-
-
-# ---- Weights ----
 
 
 def _bias(lowering: QuantizedLowering, node: object, outputs: int) -> torch.Tensor | None:
@@ -420,9 +414,6 @@ def _embedding(lowering: QuantizedLowering, node: Node) -> bool:
     lowering.emit(step, node)
     lowering.set_tensor(node, out)
     return True
-
-
-# ---- Operators without weights ----
 
 
 def _binary(lowering: QuantizedLowering, node: Node) -> bool:

@@ -97,8 +97,6 @@ class QuantizedLowering(Lowering):
         self._int8_of_uint8: dict[Tensor, Tensor] = {}
         self._lookup_tables: dict[bytes, Tensor] = {}
 
-    # ---- The tensors of nodes ----
-
     def tensor(self, node: object) -> Tensor:
         """Returns the float32 tensor of a node.
 
@@ -181,8 +179,6 @@ class QuantizedLowering(Lowering):
     def dequantize_into(self, out: Tensor, node: Node) -> Dequantize[Tensor]:
         """Returns the operation that dequantizes the tensor of a node into `out`."""
         return _dequantize(self.stored_tensor(node), self.quant_params[node], out)
-
-    # ---- Steps ----
 
     def emit_lookup(self, tensor: Tensor, table: torch.Tensor, out: Tensor, node: Node) -> Tensor:
         """Emits a step that writes table[value + 128] into `out` for each value of `tensor`.
@@ -268,8 +264,6 @@ class QuantizedLowering(Lowering):
             self.emit(step, node)
             self._quantized_rows[key] = (out, scales, zeros)
         return self._quantized_rows[key]
-
-    # ---- Properties of the graph ----
 
     def int8_weight(self, node: object, axis: int = 0) -> Int8Weight | None:
         """Returns the int8 weight that a node dequantizes; see `int8_weight`."""

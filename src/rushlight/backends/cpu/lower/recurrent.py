@@ -157,7 +157,7 @@ def _direction(
     lowering.emit(step, node)
 
 
-# ---- Checks: each returns the reason why a node is refused, or None ----
+# Checks: each returns the reason why a node is refused, or None.
 
 
 def check_recurrent(node: Node, constants: Constants) -> str | None:

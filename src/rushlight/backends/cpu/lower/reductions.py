@@ -173,7 +173,7 @@ def cumulative_sum(lowering: Lowering, node: Node) -> None:
     lowering.set_tensor(node, out)
 
 
-# ---- Checks: each returns the reason why a node is refused, or None ----
+# Checks: each returns the reason why a node is refused, or None.
 
 
 def check_reduce(node: Node, constants: Constants) -> str | None:

@@ -95,7 +95,7 @@ def _scale(before: int, after: int, factor: float | None, corners: bool) -> floa
     return 1.0 / factor if factor is not None and factor > 0 else before / after
 
 
-# ---- Checks: each returns the reason why a node is refused, or None ----
+# Checks: each returns the reason why a node is refused, or None.
 
 
 def check_resize(node: Node, constants: Constants) -> str | None:

@@ -140,7 +140,7 @@ def copy(lowering: Lowering, node: Node) -> None:
     lowering.set_tensor(node, lowering.tensor(node.args[1]).expand(lowering.sizes(node)))
 
 
-# ---- Checks: each returns the reason why a node is refused, or None ----
+# Checks: each returns the reason why a node is refused, or None.
 
 _NOT_A_ROW = "its indices are not one int64 tensor of one dimension"
 _NOT_FLOAT32 = "it adds numbers that are not float32"

@@ -317,7 +317,7 @@ def _cheapest(parts: list[Phases], rows: int, depth: int, outputs: int, target: 
     return min(([merged(parts)], merged_by_inputs(parts)), key=cycles)
 
 
-# ---- Checks: each returns the reason why a node is refused, or None ----
+# Checks: each returns the reason why a node is refused, or None.
 
 
 def check_transposed(node: Node, dilation: list[int]) -> str | None:

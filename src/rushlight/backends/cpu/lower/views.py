@@ -263,7 +263,7 @@ def pad_by_copies(lowering: Lowering, node: Node, x: Tensor, value: float) -> Te
     return out
 
 
-# ---- Checks: each returns the reason why a node is refused, or None ----
+# Checks: each returns the reason why a node is refused, or None.
 
 
 def check_roll(node: Node, constants: Constants) -> str | None:

@@ -289,7 +289,7 @@ def resize_volume(lowering: Lowering, node: Node, interpolation: Interpolation, 
     lowering.set_tensor(node, out)
 
 
-# ---- Checks: each returns the reason why a node is refused, or None ----
+# Checks: each returns the reason why a node is refused, or None.
 
 
 def check_volume_convolution(node: Node) -> str | None:

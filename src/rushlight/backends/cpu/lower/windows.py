@@ -105,7 +105,7 @@ def pad_with_elements(lowering: Lowering, node: Node) -> None:
     lowering.set_tensor(node, x)
 
 
-# ---- Checks: each returns the reason why a node is refused, or None ----
+# Checks: each returns the reason why a node is refused, or None.
 
 
 def check_unfold(node: Node, constants: Constants) -> str | None:

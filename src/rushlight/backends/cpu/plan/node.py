@@ -71,9 +71,6 @@ def nodes_of(parts: Iterable[PlanNode]) -> list[Node]:
     return list(dict.fromkeys(node for part in parts for node in part.nodes))
 
 
-# ---- Operations whose algorithm or registers are selected by optimize/pipeline.py ----
-
-
 MAX_SOURCES = 8
 """The maximum number of inputs of a convolution with several inputs; Sources::kMax in the runtime."""
 MIN_PIECE = 16

@@ -1,5 +1,3 @@
-// ---- Charts ----
-
 const PALETTE = ["#5b8ff9", "#5ad8a6", "#f6bd16", "#e8684a", "#6dc8ec", "#9270ca", "#ff9d4d", "#269a99", "#ff99c3", "#8d98b3"];
 
 // Draws a chart, and again when the size of the window changes.

@@ -1,5 +1,3 @@
-// ---- Drawing with SVG ----
-
 const measure = document.createElement("canvas").getContext("2d");
 const FONT = 'system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif';
 

@@ -1,5 +1,3 @@
-// ---- The graph ----
-
 function boxOf(id, label, kind, extra) {
   const lines = label.split("\n");
   const width = Math.max(...lines.map((line) => widthOf(line, kind === "group" ? "600 12px" : "12px"))) + 24;

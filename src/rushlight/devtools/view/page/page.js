@@ -1,5 +1,3 @@
-// ---- The page ----
-
 const TABS = { graph: showGraph, operators: showOperators, memory: showMemory, size: showSize, partition: showPartition };
 
 function show(tab, scope) {

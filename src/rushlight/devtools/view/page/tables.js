@@ -1,5 +1,3 @@
-// ---- The list of operators ----
-
 const COLUMNS = [
   ["operator", (node) => short(node.name)],
   ["module", (node) => some(node.modules)],
@@ -43,8 +41,6 @@ function showOperators() {
   }
   $("list").replaceChildren(head, body);
 }
-
-// ---- Memory and sizes ----
 
 function showMemory() {
   const method = data.methods[state.method];
@@ -99,8 +95,6 @@ function showSize() {
   const whole = { name: "weights", children: tree.children.map(plain), value: 0 };
   chart("weights", treeMap($("weights"), "weights by module and layer", whole, size.bytes));
 }
-
-// ---- The partition report ----
 
 function showPartition() {
   const rows = data.partition.filter((row) => row.method === data.methods[state.method].name);

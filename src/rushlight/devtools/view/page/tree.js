@@ -14,8 +14,6 @@ let roots = [];
 let graph = null; // the drawing of the graph: its boxes and its part in the window
 const charts = {}; // the functions that draw the charts again
 
-// ---- Text ----
-
 function element(tag, text, className) {
   const made = document.createElement(tag);
   if (text !== undefined) made.textContent = text;
@@ -46,7 +44,7 @@ const color = (name) => getComputedStyle(document.documentElement).getPropertyVa
 const some = (names) => (names.length > 2 ? `${names[0]} … ${names[names.length - 1]}` : names.join(", "));
 const ending = (path) => (path.length > 40 ? `…${path.slice(-39)}` : path);
 
-// ---- Groups: delegates and modules ----
+// Groups: delegates and modules.
 
 function makeGroup(name, parent, kind) {
   return { name, parent, kind, children: [], byKey: new Map(), leaves: [], time: 0, weight: 0 };
