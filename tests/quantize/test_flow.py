@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NoReturn
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from torch import nn
 
 import rushlight
 from rushlight.backends.cpu.quantizer import CpuQuantizer
-from rushlight.quantize import quantize, static_int8
+from rushlight.quantize import QuantizationError, calibrate, convert_pt2e, prepare_pt2e, quantize, static_int8
 
 
 class Normalized(nn.Module):
@@ -67,3 +68,20 @@ def test_batch_norms_after_convolutions(name: str) -> None:
     assert (got - expected).square().mean() < 1e-3 * expected.square().mean()
     compiled = rushlight.load(rushlight.compile(program).buffer)(x)
     assert (torch.as_tensor(compiled) - got).abs().max() < 0.03 * expected.abs().max()
+
+
+def test_conversion_without_training_builds_no_patterns_of_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    make, join = CASES["alone"]
+    program = torch.export.export(Normalized(make(), join).eval(), (torch.randn(2, 8, 6, 7),), strict=True)
+    prepared = prepare_pt2e(program, CpuQuantizer().set_global(static_int8()))
+    with pytest.raises(QuantizationError):  # no calibration
+        convert_pt2e(prepared)
+    assert any(node.target == torch.ops.aten.batch_norm.default for node in prepared.graph.nodes)
+    calibrate(prepared, [torch.randn(2, 8, 6, 7)])
+
+    def export(*args: object, **kwargs: object) -> NoReturn:
+        raise AssertionError("torchao exports a pattern")
+
+    monkeypatch.setattr(torch.export, "export", export)
+    converted = convert_pt2e(prepared)
+    assert any(node.target == torch.ops.aten.batch_norm.default for node in converted.graph.nodes)

@@ -8,12 +8,14 @@ from __future__ import annotations
 import inspect
 import operator
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
+from torch.fx.node import Target
 from torchao.quantization.pt2e import (
     AffineQuantizedObserverBase,
     FakeQuantizeBase,
@@ -159,8 +161,43 @@ def convert_pt2e(model: GraphModule, *, fold_quantize: bool = True) -> GraphModu
     for observer in model.modules():
         if isinstance(observer, Checked):
             observer.strict = True
-    converted: GraphModule = quantize_pt2e.convert_pt2e(model, fold_quantize=fold_quantize)
+    is_trained = any(isinstance(module, FakeQuantizeBase) for module in model.modules())
+    if is_trained:
+        trained: GraphModule = quantize_pt2e.convert_pt2e(model, fold_quantize=fold_quantize)
+        return trained
+    norms = {stand_in: norm for norm, stand_in in _STAND_INS.items()}
+    _replace_targets(model, _STAND_INS)
+    try:
+        converted: GraphModule = quantize_pt2e.convert_pt2e(model, fold_quantize=fold_quantize)
+    except Exception:
+        _replace_targets(model, norms)
+        raise
+    _replace_targets(converted, norms)
     return converted
+
+
+def _stand_in_of(norm: OpOverload) -> Callable[..., object]:
+    """Returns a function that torchao does not recognize as a batch norm."""
+
+    def batch_norm(*args: object, **kwargs: object) -> object:
+        return norm(*args, **kwargs)
+
+    return batch_norm
+
+
+# If torchao sees a batch norm, it exports about a hundred patterns of quantization-aware training, for many
+# seconds. After training, these patterns fold the norms into convolutions. Without training, none matches.
+_STAND_INS: dict[Target, Target] = {norm: _stand_in_of(norm) for norm in _NORMS}
+
+
+def _replace_targets(model: GraphModule, targets: Mapping[Target, Target]) -> None:
+    """Changes the targets of nodes in a graph and in the graphs of its submodules."""
+    for module in model.modules():
+        if isinstance(module, GraphModule):
+            for node in module.graph.nodes:
+                if node.op == "call_function" and node.target in targets:
+                    node.target = targets[node.target]
+            module.recompile()
 
 
 def calibrate(model: GraphModule, data: Iterable[Inputs]) -> int:
