@@ -11,7 +11,13 @@ if(NOT sources)
 endif()
 
 # Optimization levels. Files without a level of their own, those in isa/, have the level `speed` of the library.
-rushlight_optimize(vectors FILTER "/integer_[a-z0-9]*\\.cpp$" ${sources})
+set(loops ${sources})
+list(FILTER loops INCLUDE REGEX "/integer_[a-z0-9]*\\.cpp$")
+rushlight_optimize(vectors FILTER "." ${loops})
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Without this option, g++ adds a loop with shorter vectors to each loop. These loops would be a third of the code.
+  set_property(SOURCE ${loops} APPEND PROPERTY COMPILE_OPTIONS --param=vect-epilogues-nomask=0)
+endif()
 # x86-64 processors without AVX2 are rare: their code is optimized for size.
 if("avx2" IN_LIST isa_suffixes)
   rushlight_optimize(size FILTER "_generic\\.cpp$" ${sources})
@@ -24,8 +30,6 @@ if(RUSHLIGHT_SANITIZE MATCHES "undefined" AND CMAKE_CXX_COMPILER_ID MATCHES "Cla
   set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS
     -fno-sanitize=alignment,null,object-size,pointer-overflow)
   # Clang would warn that it does not vectorize some of the checked loops.
-  set(loops ${sources})
-  list(FILTER loops INCLUDE REGEX "/integer_[a-z0-9]*\\.cpp$")
   set_property(SOURCE ${loops} APPEND PROPERTY COMPILE_OPTIONS -Wno-pass-failed)
 endif()
 if(CMAKE_SYSTEM_NAME STREQUAL "WASI")

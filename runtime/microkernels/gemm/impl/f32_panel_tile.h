@@ -102,7 +102,9 @@ static void panel_tile(const PanelTile& t) {
   Floats acc[Rows][Vectors];
   zero_sums<Rows, Vectors>(acc);
   const typename Stored::Item* b = static_cast<const typename Stored::Item*>(t.b);
-  [[maybe_unused]] const char* ahead = static_cast<const char*>(t.ahead);
+  // A tile with nothing to prefetch prefetches the start of its panel again and again.
+  [[maybe_unused]] const char* ahead = static_cast<const char*>(t.ahead ? t.ahead : t.b);
+  [[maybe_unused]] const int64_t ahead_step = t.ahead ? t.ahead_step : 0;
   const float* const* rows = t.rows;
   const float* residual = t.epilogue.residual;
   int64_t residual_rows = residual ? Rows : 0;
@@ -121,7 +123,7 @@ static void panel_tile(const PanelTile& t) {
     RL_UNROLL for (int i = 0; i < Rows; ++i) a[i] = rows[i] + t.first;
     const auto fetch = [&](int terms) {
       __builtin_prefetch(ahead, 0, 2);
-      ahead += terms * t.ahead_step;
+      ahead += terms * ahead_step;
     };
     const auto add_term = [&](int64_t k) {
       Floats row[Vectors];
@@ -175,12 +177,13 @@ static void panel_tile(const PanelTile& t) {
 
 using PanelTileFunction = void (*)(const PanelTile&);
 
-// Tiles with more rows prefetch with every term. This takes no additional time because of their many multiplications,
-// and it saves code.
+// Float32 tiles with more rows always prefetch, with every term. This takes no additional time because of their many
+// multiplications, and one function for each size saves code.
 inline constexpr int kSparseRows = 4;
 
+template <typename Stored>
 constexpr Fetching fetching_of(Fetching ahead, int rows) {
-  return ahead == Fetching::Sparse && rows > kSparseRows ? Fetching::Dense : ahead;
+  return kFetches && std::is_same_v<Stored, Float32> && rows > kSparseRows ? Fetching::Dense : ahead;
 }
 
 // Returns the row count of the first tile of `rows` rows. There are few tiles in compact code and for weights of 16
@@ -195,7 +198,7 @@ constexpr int panel_rows(int rows) {
 template <typename Stored, int Vectors, Fetching Ahead, int Step = Vectors * kWidth, int... I>
 static void panel_of(int rows, const PanelTile& tile, std::integer_sequence<int, I...>) {
   static constexpr PanelTileFunction by_rows[] = {
-      &panel_tile<Stored, panel_rows<Stored>(I + 1), Vectors, fetching_of(Ahead, I + 1), Step>...};
+      &panel_tile<Stored, panel_rows<Stored>(I + 1), Vectors, fetching_of<Stored>(Ahead, I + 1), Step>...};
   by_rows[rows - 1](tile);
 }
 
