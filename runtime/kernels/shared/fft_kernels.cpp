@@ -8,6 +8,22 @@
 #include "kernels/shared/strided_copy.h"
 
 namespace rushlight {
+namespace {
+
+// Sets the imaginary parts of the points that are their own conjugates to 0. `dims` is a mask of the transformed axes.
+void clear_imaginary_parts(KernelRuntimeContext& context, const Tensor& in, uint32_t dims, const Tensor& out) {
+  static constexpr double kZero = 0;
+  StridedLoops loops;
+  for (int64_t i = 0; i < in.dim(); ++i) {
+    const bool is_transformed = (dims >> i & 1u) != 0;
+    const int64_t step = is_transformed ? in.size(i) / 2 : 1;
+    loops.add(is_transformed ? 2 - in.size(i) % 2 : in.size(i), 0, 2 * step * out.stride(i));
+  }
+  const size_t part = out.element_size() / 2;
+  if (out.numel() > 0) strided_copy(context, loops, &kZero, at(out, 0) + part, part);
+}
+
+}  // namespace
 
 void fourier_complex(KernelRuntimeContext& context, const LineTransforms& lines, const Tensor& in,
                      Span<const int64_t> dims, int64_t normalization, bool forward, const Tensor& out) {
@@ -44,6 +60,7 @@ void fourier_from_real(KernelRuntimeContext& context, const LineTransforms& line
   for (size_t i = 0; i + 1 < dims.size() && !context.failed(); ++i) {
     lines.complex(context, out, axis_of(dims[i]), false, 1);
   }
+  if (!context.failed()) clear_imaginary_parts(context, in, mask, out);
 }
 
 void fourier_to_real(KernelRuntimeContext& context, const LineTransforms& lines, const Tensor& in,
