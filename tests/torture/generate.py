@@ -10,6 +10,7 @@ from tests.torture.case import Case, Dim
 from tests.torture.configurations import QUANTIZERS
 from tests.torture.graphs import (
     ALIASES,
+    CONSTANTS,
     CONTROL,
     CONTROL_STATE,
     IMAGES,
@@ -17,7 +18,10 @@ from tests.torture.graphs import (
     LAYERS,
     NUMBERS,
     PLAIN,
+    SELECTIONS,
+    SPECTRA,
     STATE,
+    STRIDED,
     arguments,
     graph_inputs,
     grow,
@@ -73,6 +77,31 @@ def _numbers(scope: Scope) -> Value | None:
     scope.specials = scope.chance(0.6)
     graph_inputs(scope)
     grow(scope, NUMBERS, scope.rng.randint(2, 9))
+    return None
+
+
+def _strided(scope: Scope) -> Value | None:
+    graph_inputs(scope, low_rank=1)
+    grow(scope, STRIDED, scope.rng.randint(2, 8))
+    return None
+
+
+def _constants(scope: Scope) -> Value | None:
+    scope.mixed = True
+    graph_inputs(scope)
+    grow(scope, CONSTANTS, scope.rng.randint(2, 8))
+    return None
+
+
+def _spectra(scope: Scope) -> Value | None:
+    graph_inputs(scope, low_rank=1)
+    grow(scope, SPECTRA, scope.rng.randint(1, 5))
+    return None
+
+
+def _selections(scope: Scope) -> Value | None:
+    graph_inputs(scope, low_rank=1)
+    grow(scope, SELECTIONS, scope.rng.randint(1, 5))
     return None
 
 
@@ -141,6 +170,10 @@ KINDS: dict[str, tuple[float, Callable[[Scope], Value | None]]] = {
     "control and state": (4.0, _control_state),
     "numbers": (10.0, _numbers),
     "int8": (4.0, _quantized),
+    "strided": (4.0, _strided),
+    "constants": (4.0, _constants),
+    "complex": (4.0, _spectra),
+    "sizes from data": (4.0, _selections),
 }
 DYNAMIC = (
     "graph",
@@ -154,6 +187,10 @@ DYNAMIC = (
     "control and state",
     "numbers",
     "int8",
+    "strided",
+    "constants",
+    "complex",
+    "sizes from data",
 )
 
 

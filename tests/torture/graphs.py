@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.torture import (
+    constants,
     control,
     creation,
     elementwise,
@@ -11,7 +12,10 @@ from tests.torture import (
     numbers,
     products,
     reductions,
+    selections,
+    spectra,
     state,
+    strided,
     views,
     writes,
 )
@@ -32,6 +36,10 @@ GROUPS: dict[str, Table] = {
     "control": control.OPERATORS,
     "numbers": numbers.OPERATORS,
     "state": state.OPERATORS,
+    "strided": strided.OPERATORS,
+    "constants": constants.OPERATORS,
+    "spectra": spectra.OPERATORS,
+    "selections": selections.OPERATORS,
 }
 
 PLAIN = {
@@ -57,6 +65,10 @@ CONTROL = {"control": 2.0, "elementwise": 2.0, "views": 1.0, "reductions": 0.7}
 CONTROL_STATE = {"control": 2.0, "state": 1.5, "writes": 1.5, "views": 1.5, "elementwise": 1.0}
 NUMBERS = {"numbers": 5.0, "elementwise": 2.0, "views": 0.7, "reductions": 1.0, "writes": 0.5}
 INT8 = {"products": 2.0, "views": 3.0, "elementwise": 1.5, "writes": 1.0, "reductions": 0.3}
+STRIDED = {"strided": 3.0, "views": 2.0, "elementwise": 1.5, "writes": 1.0, "state": 0.3}
+CONSTANTS = {"constants": 3.0, "elementwise": 1.5, "views": 1.0, "numbers": 0.5, "writes": 0.5}
+SPECTRA = {"spectra": 2.0, "elementwise": 1.0, "views": 1.0, "writes": 0.5}
+SELECTIONS = {"selections": 2.0, "elementwise": 1.0, "views": 1.0, "writes": 0.5, "state": 0.3}
 STATE = {"state": 2.0, "elementwise": 2.0, "views": 1.0, "writes": 1.5, "indexing": 0.5}
 
 SIZES = (1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 16, 17, 33)
@@ -171,7 +183,7 @@ def outputs(scope: Scope, last: Value | None = None) -> Tree:
     rng = scope.rng
     made = scope.values[len(scope.inputs) :] or scope.values
     unused = [v for v in made if not any(v.name in s.operands for s in scope.statements)]
-    chosen = [last or (unused or made)[-1]]
+    chosen = [last or (unused or made)[-1], *(v for v in scope.selected if rng.random() < 0.6)]
     for _ in range(rng.choice((0, 0, 1, 1, 2, 3, 4, 5))):
         draw = rng.random()
         if draw < 0.6 and unused:

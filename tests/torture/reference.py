@@ -118,6 +118,8 @@ class Disturbed(TorchDispatchMode):
             step = torch.randint(0, 2, out.shape, generator=self.generator) * 2 - 1
             bounds = torch.iinfo(out.dtype)
             out.copy_((out.long() + moved * step).clamp(bounds.min, bounds.max))
+        if out.is_complex() and not out.is_conj():
+            out = torch.view_as_real(out)
         if not out.is_floating_point() or name in MOVES or name.startswith("dequantize_"):
             return
         absolute = max(self.absolute, self.products if name in PRODUCTS else 0.0)

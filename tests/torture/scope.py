@@ -104,6 +104,7 @@ class Scope:
         self.members: list[Member] = []
         self.statements: list[Statement] = []
         self.values: list[Value] = []
+        self.selected: list[Value] = []  # their sizes depend on data: outputs only
         self.written: set[str] = set()
         self.specials = False
         self.mixed = False
@@ -334,7 +335,7 @@ class Scope:
             # The sizes grow and shrink from call to call.
             calls += [{d.name: self.rng.randint(d.low, d.high) for d in self.dims} for _ in range(3)]
             calls += calls[1:3]
-        assert set(names(outputs)) <= {v.name for v in self.values}, outputs
+        assert set(names(outputs)) <= {v.name for v in (*self.values, *self.selected)}, outputs
         return Case(
             seed,
             index,

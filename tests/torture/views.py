@@ -163,17 +163,6 @@ def unfolded(scope: Scope, value: Value) -> Value:
     return scope.add(f"{{}}.unfold({axis}, {size}, {scope.rng.randint(1, 3)})", value)
 
 
-def strided(scope: Scope, value: Value) -> Value:
-    """A view with strides, in which elements may occur several times."""
-    if not value.fixed or not value.tensor.is_contiguous() or value.tensor.numel() < 2:
-        raise Refused("a contiguous tensor of fixed sizes is needed")
-    count = value.tensor.numel()
-    rows = scope.rng.randint(1, min(count, 4))
-    step = scope.rng.randint(1, 2)
-    columns = scope.rng.randint(1, max(1, (count - rows) // step))
-    return scope.add(f"{{}}.as_strided(({rows}, {columns}), (1, {step}))", value)
-
-
 VIEWS = (
     (slices, 3.0),
     (transposed, 2.0),
@@ -183,7 +172,6 @@ VIEWS = (
     (selected, 0.8),
     (diagonal, 0.4),
     (unfolded, 0.2),
-    (strided, 0.1),
 )
 
 

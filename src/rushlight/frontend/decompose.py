@@ -29,6 +29,7 @@ from torch.fx import Node
 from torch.fx.node import Argument
 
 from rushlight.frontend import tables
+from rushlight.frontend.body_constants import lift_body_constants
 from rushlight.frontend.diagnosis import plain_words
 from rushlight.frontend.fast_decomposer import FastDecomposer, Tools
 from rushlight.frontend.recorder import NeedsFallback
@@ -94,7 +95,8 @@ def _decompose_by_torch(program: ExportedProgram, preserve: Collection[OpOverloa
     """Calls torch's decomposition, and suppresses the FutureWarning that torch causes itself (LeafSpec)."""
     with warnings.catch_warnings(), _without_effect(torch.ops.aten._linalg_check_errors.default):
         warnings.filterwarnings("ignore", message=".*LeafSpec", category=FutureWarning)
-        core: ExportedProgram = program.run_decompositions(tables.general_table(preserve))
+        table = tables.general_table(preserve)
+        core: ExportedProgram = lift_body_constants(program).run_decompositions(table)
     return core
 
 
