@@ -45,6 +45,7 @@ from rushlight.passes.apply_cache_updates import ApplyCacheUpdatesPass, updates_
 from rushlight.passes.assign_debug_handles import AssignDebugHandlesPass
 from rushlight.passes.base import AnyPass, graph_modules
 from rushlight.passes.call_mutating_ops import CallMutatingOpsPass
+from rushlight.passes.complex_numbers import ComplexNumbersPass
 from rushlight.passes.fold_batch_norm import FoldBatchNormPass
 from rushlight.passes.fold_constants import FoldConstantsPass
 from rushlight.passes.fold_quantize_pairs import FoldQuantizePairsPass
@@ -140,6 +141,7 @@ def core_to_edge(
             RebaseStridedViewsPass(),
             FunctionalViewsPass(),
             SettleBodyLayoutsPass(),
+            ComplexNumbersPass(),
             ScalarToTensorPass(),
             SymToTensorPass(),
             RemoveNoopSlicesPass(),
