@@ -35,7 +35,7 @@ from rushlight.format.text import format_pte
 from rushlight.llm import load_tokenizer
 from rushlight.memory.__main__ import read_instance
 from rushlight.runtime.errors import RushlightError
-from rushlight.select.kernels_yaml import read_kernels
+from rushlight.select.kernel_index import read_kernels
 from rushlight.select.usage import read_usage
 
 MAX_SECONDS = 1.0  # processor time for one file, in `make fuzz-python`

@@ -29,7 +29,7 @@ from rushlight.format.program import (
     TensorList,
 )
 from rushlight.format.pte import read_pte
-from rushlight.select.kernels_yaml import DTYPES
+from rushlight.select.kernel_index import DTYPES
 from rushlight.select.usage import read_yaml
 
 SELECTED = "selected_operators.yaml"
