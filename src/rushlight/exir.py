@@ -15,7 +15,8 @@ from rushlight.compiler.executorch import ExecutorchProgramManager
 from rushlight.emit.program import EmitterOutput, emit_program
 from rushlight.ir import memory_ops as memory
 from rushlight.ir.edge_ops import ops
-from rushlight.ir.text import format_graph, inspect_node, pretty_print, print_program
+from rushlight.ir.program_text import pretty_print, print_program
+from rushlight.ir.text import format_graph, inspect_node
 
 __all__ = [
     "CaptureConfig",

@@ -142,14 +142,6 @@ def test_external_constants(export_case: Any, tmp_path: Path) -> None:
     assert (tmp_path / "head.ptd").exists()
 
 
-def test_dump(export_case: Any) -> None:
-    program = to_edge(export_case("add")).to_executorch()
-    short, verbose = io.StringIO(), io.StringIO()
-    program.dump_executorch_program(out=short)
-    program.dump_executorch_program(verbose=True, out=verbose)
-    assert "aten::add.out" in short.getvalue() and "KernelCall(" in verbose.getvalue()
-
-
 def test_options_by_method(export_case: Any) -> None:
     manager = to_edge({"a": export_case("dynamic_batch"), "b": export_case("dynamic_batch")})
     config = ExecutorchBackendConfig(

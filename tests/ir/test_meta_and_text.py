@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from typing import Any
 
@@ -13,7 +12,7 @@ from rushlight.compiler.edge import to_edge
 from rushlight.ir import meta, sym
 from rushlight.ir.errors import InternalError
 from rushlight.ir.report import Refusal, refusal_table
-from rushlight.ir.text import format_graph, inspect_node, pretty_print, print_program
+from rushlight.ir.text import format_graph, inspect_node
 
 
 def node_with_trace(trace: Any) -> Any:
@@ -88,29 +87,6 @@ def test_text_of_control_flow_and_symbols(export_case: Any) -> None:
     assert "submodule_0:" in text and "    %aten_sin_default: f32[2, 3]" in text
     text = format_graph(to_edge(export_case("dynamic_batch")).exported_program().graph_module)
     assert re.search(r"%x: f32\[s\d+, 4\] = input x", text)
-
-
-def test_print_program(export_case: Any) -> None:
-    manager = to_edge(export_case("digits_cnn")).to_executorch()
-    out = io.StringIO()
-    print_program(manager.executorch_program, mark_dynamic_shape_tensor=True, out=out)
-    lines = out.getvalue().splitlines()
-    assert (
-        lines[0].startswith("  0: CALL aten::convolution.out(%") and "Tm1." in lines[0] and ":CT[" in lines[0]
-    )
-    dynamic = io.StringIO()
-    program = to_edge(export_case("dynamic_batch")).to_executorch().executorch_program
-    print_program(program, mark_dynamic_shape_tensor=True, out=dynamic)
-    assert "UBTm1." in dynamic.getvalue()
-
-
-def test_pretty_print(export_case: Any) -> None:
-    program = to_edge(export_case("add")).to_executorch().executorch_program
-    out = io.StringIO()
-    pretty_print(program, out=out)
-    assert "Program(" in out.getvalue() and "name='aten::add'" in out.getvalue()
-    with pytest.raises(TypeError, match="not a graph module"):
-        pretty_print(torch.fx.GraphModule({}, torch.fx.Graph()))
 
 
 def test_inspect_node(export_case: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,11 +18,11 @@ from rushlight.emit.program import EmitterOutput
 from rushlight.format.program import Program
 from rushlight.format.ptd import write_ptd, write_ptd_to_file
 from rushlight.format.pte import PTELayout, write_pte, write_pte_to_file
-from rushlight.format.text import format_pte
 from rushlight.ir.errors import InternalError
 from rushlight.ir.fingerprint import Fingerprint, fingerprint, first_difference
 from rushlight.ir.json_types import JsonObject
 from rushlight.ir.meta import DebugHandle
+from rushlight.ir.program_text import pretty_print, print_program
 from rushlight.ir.shared_state import shared_state
 
 if TYPE_CHECKING:
@@ -240,11 +239,10 @@ class ExecutorchProgramManager:
         """Prints the program.
 
         Args:
-            verbose: print every field instead of one line for each value and instruction.
+            verbose: print every field instead of one line for each instruction.
             out: the output; None means standard output.
         """
-        text = repr(self._emitter_output.pte.program) if verbose else format_pte(self._emitter_output.pte)
-        print(text, file=out if out is not None else sys.stdout)
+        (pretty_print if verbose else print_program)(self.executorch_program, out=out)
 
     def get_etrecord(self) -> ETRecord:
         """Returns the ETRecord of this program: graphs, debug handles and delegate maps.

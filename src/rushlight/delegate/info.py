@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from torch.fx import GraphModule, Node
 
 from rushlight.delegate.lowered import get_lowered_submodules
-from rushlight.ir.text_table import text_table
+from rushlight.ir.text_table import grid_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -32,7 +33,8 @@ class DelegationBreakdown:
 class DelegationInfo:
     """Counts of a graph module and its lowered modules.
 
-    The keys of `delegation_by_operator` are node names without the numbers at their ends.
+    The keys of `delegation_by_operator` are node names without the numbers at their ends. A missing key has
+    the counts 0.
     """
 
     num_delegated_subgraphs: int
@@ -67,9 +69,8 @@ class DelegationInfo:
         return pandas.DataFrame(self.rows(), columns=list(_COLUMNS))
 
     def table(self) -> str:
-        """Returns `rows()` as text."""
-        rows = [tuple(map(str, row)) for row in self.rows()]
-        return text_table(_COLUMNS, rows)
+        """Returns `rows()` as a table with a frame."""
+        return grid_table(_COLUMNS, self.rows())
 
 
 def _operator_nodes(graph_module: GraphModule) -> Iterator[Node]:
@@ -78,11 +79,12 @@ def _operator_nodes(graph_module: GraphModule) -> Iterator[Node]:
 
 def get_delegation_info(graph_module: GraphModule) -> DelegationInfo:
     """Counts the operators of `graph_module` and of the modules that were lowered from it."""
-    counts: dict[str, DelegationBreakdown] = {}
+    counts: defaultdict[str, DelegationBreakdown] = defaultdict(DelegationBreakdown)
 
     def breakdown(node: Node) -> DelegationBreakdown:
         kind = re.sub(r"_\d+$", "", node.name)
-        return counts.setdefault(kind, DelegationBreakdown(kind))
+        counts[kind].op_type = kind
+        return counts[kind]
 
     for node in _operator_nodes(graph_module):
         if not node.name.startswith(_CALL):

@@ -1,16 +1,11 @@
-"""Formats graphs and programs as text: shapes, dtypes, planned memory, and source lines of the user."""
+"""Formats graphs as text: shapes, dtypes, planned memory, and source lines of the user."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
-from enum import IntEnum
-from typing import Any, TextIO
 
 import torch
 from torch.fx import Graph, GraphModule, Node
-from torch.fx.node import map_aggregate
 
 from rushlight.ir import meta
 from rushlight.ir.spec import TensorSpec
@@ -113,108 +108,3 @@ def inspect_node(graph: Graph, node: Node) -> str:
         f"The arrow is at {node.name}:\n{add_cursor_to_graph(graph, node)}\n"
         f"Stack trace of {node.name} (most recent call last):\n{trace}\n"
     )
-
-
-def pretty_print(obj: object, indent: int = 0, out: TextIO | None = None) -> None:
-    """Prints a program, or a part of a program, field by field.
-
-    Raises:
-        TypeError: `obj` is a graph module.
-    """
-    if isinstance(obj, GraphModule):
-        raise TypeError(
-            "pretty_print() supports parts of a program, not a graph module; print its graph instead"
-        )
-    print("\n".join(_pretty(obj, indent)), file=out if out is not None else sys.stdout)
-
-
-def _pretty(obj: object, indent: int) -> Iterator[str]:
-    pad = " " * indent
-    if isinstance(obj, IntEnum):
-        yield f"{pad}{int(obj)}"
-    elif is_dataclass(obj) and not isinstance(obj, type):
-        yield f"{pad}{type(obj).__name__}("
-        for field in fields(obj):
-            value = getattr(obj, field.name)
-            inner = list(_pretty(value, indent + 2))
-            first = inner[0].lstrip() if inner else "None"
-            yield f"{pad}  {field.name}={first}"
-            yield from inner[1:]
-        yield f"{pad})"
-    elif isinstance(obj, (list, tuple)) and any(is_dataclass(item) for item in obj):
-        yield f"{pad}["
-        for index, item in enumerate(obj):
-            inner = list(_pretty(item, indent + 2))
-            yield f"{pad}  (index={index}) {inner[0].lstrip()}"
-            yield from inner[1:]
-        yield f"{pad}]"
-    elif isinstance(obj, (bytes, bytearray, memoryview)):
-        yield f"{pad}{len(obj)} bytes"
-    else:
-        yield f"{pad}{obj!r}"
-
-
-def print_program(
-    program: Any,
-    show_meminfo: bool = True,
-    mark_dynamic_shape_tensor: bool = False,
-    out: TextIO | None = None,
-) -> None:
-    """Prints the instructions of a program, each with its operator and the values that it reads and writes.
-
-    A tensor is shown as T, or CT for a constant, followed by `m<memory>.<offset>`, sizes and scalar type.
-    With `mark_dynamic_shape_tensor`, UBT is a tensor with a bounded dynamic shape, and DUT is a tensor with
-    an unbounded dynamic shape. Other values are shown as a letter for their type.
-    """
-    out = out if out is not None else sys.stdout
-    for plan in program.execution_plan:
-        for chain in plan.chains:
-            for number, instruction in enumerate(chain.instructions):
-                arguments = instruction.instr_args
-                text = _instruction_text(plan, arguments, show_meminfo, mark_dynamic_shape_tensor)
-                print(f"{number:3}: {text}", file=out)
-
-
-def _instruction_text(plan: Any, instruction: Any, show_meminfo: bool, mark_dynamic: bool) -> str:
-    def values(indices: Any) -> str:
-        texts = (_evalue(plan.values[i].val, show_meminfo, mark_dynamic) for i in indices)
-        return ", ".join(f"%{i}:{text}" for i, text in zip(indices, texts, strict=True))
-
-    kind = type(instruction).__name__
-    if kind == "KernelCall":
-        return f"CALL {plan.operators[instruction.op_index].full_name}({values(instruction.args)})"
-    if kind == "DelegateCall":
-        return f"DELEGATE {plan.delegates[instruction.delegate_index].id}({values(instruction.args)})"
-    if kind == "JumpFalseCall":
-        return (
-            f"JUMP TO {instruction.destination_instruction} IF NOT {values([instruction.cond_value_index])}"
-        )
-    if kind == "MoveCall":
-        return f"MOVE {values([instruction.move_from])} TO {values([instruction.move_to])}"
-    if kind == "FreeCall":
-        return f"FREE {values([instruction.value_index])}"
-    raise TypeError(f"unknown instruction {kind}")
-
-
-def _evalue(value: Any, show_meminfo: bool, mark_dynamic: bool) -> str:
-    kind = type(value).__name__
-    if kind != "Tensor":
-        return f"{kind}{_scalar_fields(value)}"
-    text = ""
-    if value.data_buffer_idx > 0 and value.allocation_info is None:
-        text += "C"
-    elif mark_dynamic:
-        text += ("", "UB", "DU")[int(value.shape_dynamism)]
-    text += "T"
-    place = value.allocation_info
-    if show_meminfo and not text.startswith("C"):
-        offset = None if place is None else place.memory_offset_low + (place.memory_offset_high << 32)
-        text += "m." if place is None else f"m{place.memory_id}.{offset}"
-    return f"{text}{list(value.sizes)}{value.scalar_type.name.lower()}"
-
-
-def _scalar_fields(value: object) -> str:
-    if not is_dataclass(value):
-        return ""
-    inside = map_aggregate(tuple(getattr(value, field.name) for field in fields(value)), lambda item: item)
-    return str(inside[0] if len(inside) == 1 else inside) if inside else ""

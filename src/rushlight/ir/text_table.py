@@ -31,3 +31,43 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Set
 
 def _is_number(cell: str) -> bool:
     return not cell or cell.replace(".", "").replace("-", "").replace("e", "").replace("+", "").isdigit()
+
+
+def grid_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Formats a table with a frame, whose first column is the number of the row, from 0.
+
+    Args:
+        head: the titles of the columns.
+        rows: the cells of each row. Numbers are right-aligned, and so are the titles above them.
+
+    Returns:
+        The lines of the table.
+    """
+    numbered = [(str(i), *row) for i, row in enumerate(rows)]
+    titles = ["", *head]
+    right = {0, *(i for row in numbered for i, cell in enumerate(row) if isinstance(cell, int))}
+    # A title has at least two spaces beside it.
+    widths = [
+        max(len(title) + 2, *(len(str(row[i])) for row in numbered), 0) for i, title in enumerate(titles)
+    ]
+
+    def line(cells: Sequence[object]) -> str:
+        padded = (
+            str(cell).rjust(width) if i in right else str(cell).ljust(width)
+            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        )
+        return f"│ {' │ '.join(padded)} │"
+
+    def rule(left: str, fill: str, cross: str, end: str) -> str:
+        return left + cross.join(fill * (width + 2) for width in widths) + end
+
+    between = f"\n{rule('├', '─', '┼', '┤')}\n"
+    return "\n".join(
+        [
+            rule("╒", "═", "╤", "╕"),
+            line(titles),
+            rule("╞", "═", "╪", "╡"),
+            between.join(map(line, numbered)),
+            rule("╘", "═", "╧", "╛"),
+        ]
+    )

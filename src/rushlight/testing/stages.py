@@ -31,7 +31,7 @@ from rushlight.compiler import (
 )
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.delegate.validation import validation_disabled
-from rushlight.ir.text import pretty_print, print_program
+from rushlight.ir.program_text import pretty_print, print_program
 from rushlight.passes.sym_shapes import ConstraintBasedSymShapeEvalPass
 from rushlight.passes.transform import transform_program
 from rushlight.quantize.dynamic_chains import DuplicateDynamicQuantChainPass

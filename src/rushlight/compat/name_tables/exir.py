@@ -232,7 +232,8 @@ MODULES: dict[str, Names] = {
     ),
     "executorch.exir.pass_manager": Names(("rushlight.passes.pass_manager",)),
     "executorch.exir.print_program": Names(
-        ("rushlight.ir.text",), {"pretty_print_stacktraces": f"{_HELPERS}:pretty_print_stacktraces"}
+        ("rushlight.ir.program_text", "rushlight.ir.text"),
+        {"pretty_print_stacktraces": f"{_HELPERS}:pretty_print_stacktraces"},
     ),
     "executorch.exir.schema": Names(("rushlight.format.program",)),
     "executorch.exir.tensor": Names(
