@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from typing import ClassVar
 
 import torch
@@ -10,6 +11,14 @@ from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.quantizer import OperatorConfig, SharedQuantizationSpec
 
+from rushlight.backends.xnnpack.annotators import (
+    BUILTIN,
+    OP_TO_ANNOTATOR,
+    AnnotatorType,
+    Filter,
+    QuantPattern,
+    is_replaced,
+)
 from rushlight.ir import meta
 from rushlight.quantize import QuantizationConfig, QuantizationError, specs
 from rushlight.quantize import patterns as p
@@ -22,7 +31,7 @@ from rushlight.quantize.pattern_quantizer import (
     write_annotation,
     write_match_annotation,
 )
-from rushlight.quantize.patterns import Kind, Match, Pattern
+from rushlight.quantize.patterns import Kind, Match, Pattern, find_match
 from rushlight.quantize.specs import get_symmetric_quantization_config
 
 __all__ = ["XNNPACKQuantizer", "get_symmetric_quantization_config"]
@@ -78,6 +87,28 @@ def _is_followed_by_relu(node: Node) -> bool:
     return len(users) == 1 and users[0].target in p.RELU
 
 
+_KINDS = (Kind.WEIGHTED, Kind.SHARED, Kind.BINARY, Kind.CONCAT)
+
+
+def _match_name(node: Node, pattern: Pattern, config: QuantizationConfig) -> str:
+    """Returns the name of a match: that of the pattern, with `_bn` and `_relu` for the operators in it.
+
+    With dynamic ranges, no other operators are part of a match.
+    """
+    match = find_match(node, pattern, config.is_qat)
+    targets = [] if specs.is_dynamic(config) else [node.target for node in match.nodes[1:]]
+    has_norm = any(target in p.BATCH_NORM for target in targets)
+    has_relu = any(target in p.RELU for target in targets)
+    return pattern.name + "_bn" * has_norm + "_relu" * has_relu
+
+
+def _names(pattern: Pattern) -> list[str]:
+    """Returns the names of all matches of a pattern."""
+    norms = ("_bn", "") if pattern.name.startswith("conv") else ("",)
+    activations = ("_relu", "") if pattern.activations else ("",)
+    return [pattern.name + norm + activation for norm in norms for activation in activations]
+
+
 class XNNPACKQuantizer(PatternQuantizer):
     """Quantizes models to int8 for `XnnpackBackend`.
 
@@ -107,26 +138,97 @@ class XNNPACKQuantizer(PatternQuantizer):
         Pattern("cat", p.CAT, Kind.CONCAT),
     )
 
+    # The patterns that are annotated. Users may replace the function that annotates a pattern of this name.
+    SUPPORTED_PATTERNS: ClassVar[list[QuantPattern]] = [
+        QuantPattern("conv_bn_relu", False, True, {*_CONV}),
+        QuantPattern("conv_bn", False, True, {*_CONV}),
+        QuantPattern("conv_transpose_bn_relu", False, True, {*p.CONV_TRANSPOSE}),
+        QuantPattern("conv_transpose_bn", False, True, {*p.CONV_TRANSPOSE}),
+        QuantPattern("linear_relu", False, False, {*p.LINEAR}),
+        QuantPattern("linear", True, False, {*p.LINEAR}),
+        QuantPattern("conv", True, False, {*_CONV}),
+        QuantPattern("conv_transpose", True, False, {*p.CONV_TRANSPOSE}),
+        QuantPattern("conv_relu", False, False, {*_CONV}),
+        QuantPattern("conv_transpose_relu", False, False, {*p.CONV_TRANSPOSE}),
+        QuantPattern("adaptive_avg_pool2d", False, False, {p.aten.adaptive_avg_pool2d.default}),
+        QuantPattern("add_relu", False, False, {*p.ADD}),
+        QuantPattern("add", False, False, {*p.ADD}),
+        QuantPattern("mul_relu", False, False, {*p.MUL}),
+        QuantPattern("mul", False, False, {*p.MUL}),
+        QuantPattern("cat", False, False, {*p.CAT}),
+    ]
+
     def annotate(self, model: GraphModule) -> GraphModule:
         """Writes the quantization annotation of each operator to `node.meta["quantization_annotation"]`.
 
         Operators with weights are annotated first. Pooling, binary operators and concatenations follow, which
-        may share the quantization parameters of their inputs. Operators that only move values are last.
+        may share the quantization parameters of their inputs. Operators of patterns that only users have
+        registered are next. Operators that only move values are last.
         """
-        for kind in (Kind.WEIGHTED, Kind.SHARED, Kind.BINARY, Kind.CONCAT):
+        for kind in _KINDS:
+            names = {name for pattern in self.patterns if pattern.kind is kind for name in _names(pattern)}
+            self._call_annotators(model, [q for q in self.SUPPORTED_PATTERNS if q.name in names])
             self._annotate_kind(model, kind)
+        self._call_annotators(model, [q for q in self.SUPPORTED_PATTERNS if q.name not in BUILTIN])
         propagate_annotation(model)
         self._warn_of_idle(model)
         return model
 
     def _annotate_kind(self, model: GraphModule, kind: Kind) -> None:
+        names = {q.name for q in self.SUPPORTED_PATTERNS if not is_replaced(q.name)}
         for node in list(model.graph.nodes):
             pattern = self._by_target.get(node.target) if node.op == "call_function" else None
             if pattern is None or pattern.kind is not kind or is_annotated(node):
                 continue
             config = self.config_of(node)
-            if config is not None:
+            if config is not None and _match_name(node, pattern, config) in names:
                 self._annotate(node, pattern, config, model)
+
+    def _call_annotators(self, model: GraphModule, quant_patterns: Iterable[QuantPattern]) -> None:
+        """Calls the functions that users registered, for each configuration that applies to the pattern."""
+        configs = {id(config): config for config in self._configs()}.values()
+        for pattern in quant_patterns:
+            for config in configs if is_replaced(pattern.name) else ():
+                dynamic = specs.is_dynamic(config)
+                if not dynamic or pattern.is_dynamic or (config.is_qat and pattern.is_qat):
+                    OP_TO_ANNOTATOR[pattern.name](model, config, self._has_config(config))
+
+    def _has_config(self, config: QuantizationConfig) -> Filter:
+        return lambda node: self.config_of(node) is config
+
+    def _overloads(self, operator_type: object) -> list[OpOverload]:
+        registered = (
+            target
+            for pattern in self.SUPPORTED_PATTERNS
+            if is_replaced(pattern.name)
+            for target in pattern.op_overloads
+            if isinstance(target, OpOverload) and operator_type in (target, target.overloadpacket)
+        )
+        return [*super()._overloads(operator_type), *registered]
+
+    def annotate_pattern(
+        self, model: GraphModule, pattern: Pattern, name: str, config: QuantizationConfig
+    ) -> list[list[Node]]:
+        """Annotates the operators of one pattern.
+
+        Args:
+            model: the graph, whose annotations are changed.
+            pattern: the pattern.
+            name: the name of a match, such as `linear_relu`. Other matches of the pattern are left alone.
+            config: the configuration.
+
+        Returns:
+            The nodes of each match that was annotated.
+        """
+        found = []
+        for node in list(model.graph.nodes):
+            if node.target not in pattern.targets or is_annotated(node) or self.config_of(node) is None:
+                continue
+            if _match_name(node, pattern, config) == name:
+                self._annotate(node, pattern, config, model)
+                match = find_match(node, pattern, config.is_qat)
+                found += [list(match.nodes)] if is_annotated(match.output) else []
+        return found
 
     def _weighted(self, match: Match, config: QuantizationConfig) -> None:
         node = match.anchor
@@ -249,3 +351,23 @@ def _has_parameters(node: Node) -> bool:
             return False
         node = source
     return True
+
+
+def _builtin(pattern: Pattern, name: str) -> AnnotatorType:
+    """Returns the function by which `XNNPACKQuantizer` annotates a pattern."""
+
+    def annotate(
+        model: GraphModule, quantization_config: QuantizationConfig | None, filter_fn: Filter | None = None
+    ) -> list[list[Node]] | None:
+        if quantization_config is None:
+            return None
+        quantizer = XNNPACKQuantizer().set_global(quantization_config)
+        if filter_fn is not None:
+            quantizer.set_filter_function(filter_fn)
+        return quantizer.annotate_pattern(model, pattern, name, quantization_config)
+
+    return annotate
+
+
+BUILTIN.update({name: _builtin(q, name) for q in XNNPACKQuantizer.patterns for name in _names(q)})
+OP_TO_ANNOTATOR.update(BUILTIN)

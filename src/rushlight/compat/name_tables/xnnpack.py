@@ -98,12 +98,17 @@ MODULES: dict[str, Names] = {
         ("rushlight.backends.xnnpack.quantizer",)
     ),
     "executorch.backends.xnnpack.quantizer.xnnpack_quantizer_utils": Names(
-        ("rushlight.quantize.pattern_quantizer", "rushlight.quantize.patterns"),
+        (
+            "rushlight.backends.xnnpack.annotators",
+            "rushlight.quantize.pattern_quantizer",
+            "rushlight.quantize.patterns",
+        ),
         {
             "QuantizationConfig": "torchao.quantization.pt2e.quantizer:QuantizationConfig",
             "OperatorConfig": "torchao.quantization.pt2e.quantizer:OperatorConfig",
             "change_quantization_config": f"{QUERIES}:change_quantization_config",
             "is_relu_node": f"{QUERIES}:is_relu_node",
+            "OP_TO_ANNOTATOR": "rushlight.backends.xnnpack.quantizer:OP_TO_ANNOTATOR",
             "propagate_annotation": "rushlight.backends.xnnpack.quantizer:propagate_annotation",
         },
     ),
