@@ -28,12 +28,22 @@ def test_keys_of_aliases(functions: Path) -> None:
     ]
 
 
+def test_the_kernel_of_a_dispatch(tmp_path: Path) -> None:
+    path = tmp_path / "functions.yaml"
+    path.write_text(
+        "- func: my::f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)\n  dispatch: {'CPU, CUDA': my::f}\n"
+    )
+    kernels = read_kernels(path, None).kernels["my::f.out"]
+    assert [(kernel.function, kernel.key) for kernel in kernels] == [("my::native::f", None)]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("a: b\n", "is not a list of operators"),
         ("- [unclosed\n", "is not valid YAML"),
         ("- op: add.out\n", "aten::add.out has no list `kernels`"),
+        ("- op: add.out\n  dispatch: {CUDA: f}\n", "no `dispatch` with a function for CPU"),
         ("- kernels: []\n", "needs either `op: <name>` or `func: <signature>`"),
         ("- op: add.out\n  colour: red\n", "unknown key 'colour'"),
         ("- op: add.out\n  kernels:\n    - kernel_name: 'a b'\n", "'a b', and not the name of a C"),

@@ -27,6 +27,18 @@ DTYPES = {
     "BFloat16": ScalarType.BFLOAT16,
 }
 
+_KEYS = {
+    "op",
+    "func",
+    "kernels",
+    "dispatch",
+    "type_alias",
+    "dim_order_alias",
+    "variants",
+    "namespace",
+    "tags",
+}
+
 
 @dataclass(frozen=True)
 class KernelEntry:
@@ -85,11 +97,10 @@ def _entries(path: Path) -> list[dict[str, Any]]:
 
 
 def _add_entry(index: KernelIndex, entry: Mapping[str, Any]) -> None:
-    known = {"op", "func", "kernels", "type_alias", "dim_order_alias", "variants", "namespace", "tags"}
-    unknown = sorted(str(key) for key in set(entry) - known)
+    unknown = sorted(str(key) for key in set(entry) - _KEYS)
     if unknown:
         raise ValueError(
-            f"an entry has the unknown key {unknown[0]!r}; the valid keys are {', '.join(sorted(known))}"
+            f"an entry has the unknown key {unknown[0]!r}; the valid keys are {', '.join(sorted(_KEYS))}"
         )
     if ("op" in entry) == ("func" in entry):
         raise ValueError("an entry needs either `op: <name>` or `func: <signature>`")
@@ -100,9 +111,7 @@ def _add_entry(index: KernelIndex, entry: Mapping[str, Any]) -> None:
     else:
         name = str(entry["op"])
         name = name if "::" in name else f"aten::{name}"
-    kernels = entry.get("kernels")
-    if not isinstance(kernels, list) or not kernels:
-        raise ValueError(f"{name} has no list `kernels`")
+    kernels = _kernels(entry, name)
     entries = index.kernels.setdefault(name, [])
     for kernel in kernels:
         if not isinstance(kernel, dict):
@@ -114,6 +123,18 @@ def _add_entry(index: KernelIndex, entry: Mapping[str, Any]) -> None:
             if any(other.key == key for other in entries):
                 raise ValueError(f"{name} has two kernels for {key or 'all dtypes and dim orders'}")
             entries.append(KernelEntry(function, key))
+
+
+def _kernels(entry: Mapping[str, Any], operator: str) -> list[Any]:
+    """Returns the list `kernels`, or the kernel that PyTorch's `dispatch: {CPU: ...}` names."""
+    kernels, dispatch = entry.get("kernels"), entry.get("dispatch")
+    if kernels is None and isinstance(dispatch, dict):
+        kernels = [
+            {"kernel_name": function} for keys, function in dispatch.items() if "CPU" in str(keys).split(", ")
+        ]
+    if not isinstance(kernels, list) or not kernels:
+        raise ValueError(f"{operator} has no list `kernels` and no `dispatch` with a function for CPU")
+    return kernels
 
 
 def _cpp_function(kernel_name: str, operator: str) -> str | None:

@@ -8,11 +8,14 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from rushlight.compat.codegen.selection_headers import (
+    combine_prim_ops_headers,
+    combine_prim_ops_headers_main,
     count_prim_ops,
     gen_max_kernel_num,
     gen_max_kernel_num_main,
     normalize_op_name,
     write_selected_op_variants_main,
+    write_selected_prim_ops,
     write_selected_prim_ops_main,
 )
 
@@ -100,3 +103,25 @@ def test_a_source_without_kernels_is_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(RuntimeError, match="no array `prim_ops` with kernels"):
         count_prim_ops(path)
+
+
+def test_combined_headers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    listed = tmp_path / "folders.txt"
+    folders = [tmp_path / name for name in ("a", "b", "absent")]
+    for folder, operators in zip(
+        folders, (["aten::sym_size.int"], ["a::b", "aten::sym_size.int"]), strict=False
+    ):
+        folder.mkdir()
+        write_selected_prim_ops(operators, str(folder))
+    listed.write_text(" ".join(map(str, folders)))
+    combine_prim_ops_headers_main(["--header_files", f"@{listed}", "--output_dir", str(tmp_path)])
+    assert (tmp_path / "selected_prim_ops.h").read_text().splitlines()[2:] == [
+        "#define EXECUTORCH_ENABLE_PRIM_OPS_SELECTIVE_BUILD",
+        "#define INCLUDE_ATEN_SYM_SIZE_INT",
+        "#define INCLUDE_A_B",
+    ]
+    assert "absent/selected_prim_ops.h does not exist" in capsys.readouterr().err
+    combine_prim_ops_headers([], str(tmp_path / "all" / "selected_prim_ops.h"))
+    assert (tmp_path / "all" / "selected_prim_ops.h").read_text() == "#pragma once\n"
+    with pytest.raises(SystemExit, match="not @ with a file"):
+        combine_prim_ops_headers_main(["--header_files", str(listed), "--output_dir", str(tmp_path)])

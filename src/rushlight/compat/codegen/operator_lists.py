@@ -195,11 +195,16 @@ def gen_oplist(
     dump_yaml(sorted(names.union(metadata)), output_path, source, metadata, include_all_operators)
 
 
+def add_options(parser: argparse.ArgumentParser, **options: Mapping[str, Any]) -> None:
+    """Adds options that may be spelled with dashes or underscores, given the settings of each option."""
+    for name, settings in options.items():
+        parser.add_argument(f"--{name}", f"--{name.replace('_', '-')}", dest=name, **settings)
+
+
 def read_options(arguments: Sequence[str], **options: Mapping[str, Any]) -> argparse.Namespace:
     """Reads options that may be spelled with dashes or underscores, given the settings of each option."""
     parser = argparse.ArgumentParser()
-    for name, settings in options.items():
-        parser.add_argument(f"--{name}", f"--{name.replace('_', '-')}", dest=name, **settings)
+    add_options(parser, **options)
     return parser.parse_args(arguments)
 
 

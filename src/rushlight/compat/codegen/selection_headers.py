@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,54 @@ def write_selected_prim_ops_main(argv: Sequence[str]) -> None:
     if options.op_selection_yaml_path:
         names.update(read_prim_op_names_from_yaml(options.op_selection_yaml_path))
     write_selected_prim_ops(sorted(names), options.output_dir)
+
+
+def read_header_file(file_path: Path) -> set[str]:
+    """Returns the lines of a header that define macros of operators: `#define INCLUDE_ATEN_SYM_SIZE_INT`."""
+    lines = map(str.strip, file_path.read_text(encoding="utf-8").splitlines())
+    return {line for line in lines if line.startswith("#define INCLUDE_")}
+
+
+def combine_prim_ops_headers(header_file_paths: Iterable[str], output_path: str) -> None:
+    """Writes a header with the macros of several `selected_prim_ops.h`.
+
+    If there are no macros, the header selects all operators.
+
+    Args:
+        header_file_paths: folders. Those without a file `selected_prim_ops.h` are printed.
+        output_path: the header to write.
+
+    Raises:
+        OSError: a file cannot be read or written.
+    """
+    macros: set[str] = set()
+    for folder in header_file_paths:
+        header = Path(folder, "selected_prim_ops.h")
+        if header.exists():
+            macros |= read_header_file(header)
+        else:
+            print(f"Warning: {header} does not exist", file=sys.stderr)
+    selects = ["#define EXECUTORCH_ENABLE_PRIM_OPS_SELECTIVE_BUILD"] if macros else []
+    text = "\n".join(["#pragma once", "", *selects, *sorted(macros)])
+    write_if_changed(Path(output_path), text.rstrip("\n") + "\n")
+
+
+def combine_prim_ops_headers_main(argv: Sequence[str]) -> None:
+    """Runs `combine_prim_ops_headers` with the arguments of a command line.
+
+    `--header_files` is `@` with a file that contains the folders.
+
+    Raises:
+        SystemExit: the file contains no folder, or the argument has no `@`.
+    """
+    options = read_options(argv, header_files=REQUIRED, output_dir=REQUIRED)
+    listed: str = options.header_files
+    if not listed.startswith("@"):
+        raise SystemExit(f"--header_files is {listed!r}, and not @ with a file that contains folders")
+    folders = Path(listed[1:]).read_text(encoding="utf-8").split()
+    if not folders:
+        raise SystemExit(f"{listed[1:]} contains no folders")
+    combine_prim_ops_headers(folders, str(Path(options.output_dir, "selected_prim_ops.h")))
 
 
 def count_prim_ops(prim_ops_source: Path) -> int:

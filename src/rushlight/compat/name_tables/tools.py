@@ -41,6 +41,7 @@ _LLM_QUANT = (
 _COMMANDS = "rushlight.compat.commands"
 _LISTS = "rushlight.compat.codegen.operator_lists"
 _HEADERS = "rushlight.compat.codegen.selection_headers"
+_KERNEL_LISTS = "rushlight.compat.codegen.kernel_lists"
 _CPP_TYPES = Names(("rushlight.compat.codegen.cpp_types",))
 
 _LLM_OPS = Names(
@@ -65,7 +66,11 @@ MODULES: dict[str, Names] = {
         f"executorch.codegen.api.{module}": _CPP_TYPES
         for module in ("et_cpp", "types", "types.signatures", "types.types", "unboxing")
     },
+    "executorch.codegen.gen": Names(names={"main": "rushlight.compat.codegen.generator:main"}),
     "executorch.codegen.tools": Names(),
+    "executorch.codegen.tools.combine_prim_ops_headers": Names(
+        (_HEADERS,), {"main": f"{_HEADERS}:combine_prim_ops_headers_main"}
+    ),
     "executorch.codegen.tools.gen_all_oplist": Names((_LISTS,), {"main": f"{_LISTS}:gen_all_oplist_main"}),
     "executorch.codegen.tools.gen_max_kernel_num": Names(
         (_HEADERS,),
@@ -85,12 +90,17 @@ MODULES: dict[str, Names] = {
             "main": f"{_LISTS}:gen_oplist_main",
         },
     ),
+    "executorch.codegen.tools.gen_ops_def": Names(
+        (_KERNEL_LISTS,), {"main": f"{_KERNEL_LISTS}:gen_ops_def_main"}
+    ),
     "executorch.codegen.tools.gen_selected_op_variants": Names(
         (_HEADERS,), {"main": f"{_HEADERS}:write_selected_op_variants_main"}
     ),
     "executorch.codegen.tools.gen_selected_prim_ops": Names(
         (_HEADERS,), {"main": f"{_HEADERS}:write_selected_prim_ops_main"}
     ),
+    "executorch.codegen.tools.merge_yaml": Names((_KERNEL_LISTS,), {"main": f"{_KERNEL_LISTS}:merge_main"}),
+    "executorch.codegen.tools.yaml_util": Names((_KERNEL_LISTS,)),
     "executorch.codegen.tools.selective_build": Names(
         names={
             "_IOMetaData": f"{_LISTS}:IOMetaData",
