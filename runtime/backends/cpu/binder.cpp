@@ -133,12 +133,16 @@ const float* Binder::packed_bias(Operand operand, int64_t groups, int64_t output
   constexpr int64_t kStoredMultiple = 64;  // the compiler pads a bias to a multiple of this many numbers
   const int64_t stored = round_up(groups * outputs, kStoredMultiple);
   const int64_t read = (groups - 1) * outputs + packing_of(kernels_).columns(outputs);
-  const float* const bias = optional_constant(operand, stored);
-  if (bias == nullptr || read <= stored) return bias;
+  return padded_constant(operand, stored, read);
+}
+
+const float* Binder::padded_constant(Operand operand, int64_t count, int64_t read) {
+  const float* const numbers = optional_constant(operand, count);
+  if (numbers == nullptr || read <= count) return numbers;
   float* const copy = array<float>(static_cast<size_t>(read));
   if (copy == nullptr) return nullptr;
-  std::memcpy(copy, bias, static_cast<size_t>(stored) * sizeof(float));
-  std::memset(copy + stored, 0, static_cast<size_t>(read - stored) * sizeof(float));
+  std::memcpy(copy, numbers, static_cast<size_t>(count) * sizeof(float));
+  std::memset(copy + count, 0, static_cast<size_t>(read - count) * sizeof(float));
   return copy;
 }
 

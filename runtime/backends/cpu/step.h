@@ -100,6 +100,8 @@ class Binder {
   // Return `count` contiguous floats of a constant. float16 and bfloat16 constants are converted to float32 at load.
   const float* constant(Operand operand, int64_t count);
   const float* optional_constant(Operand operand, int64_t count);
+  // Returns a constant of `count` floats, followed by zeros up to `read` floats, or null if there is none.
+  const float* padded_constant(Operand operand, int64_t count, int64_t read);
   // Returns the bias [groups, outputs] of packed matrices, or null if there is none. The numbers of each group can be
   // read in whole vectors, also after the end of the last group.
   const float* packed_bias(Operand operand, int64_t groups, int64_t outputs);

@@ -92,8 +92,8 @@ int64_t PackedConvolution::rows_of_block() const {
   const int64_t pixels = std::min(window.stride_h, window.kernel_h) * std::min(window.stride_w, window.kernel_w);
   const int64_t part = gathers_ ? depth_of_part(1, depth()) : depth_of_part(taps() * pieces(), piece_);
   const int64_t row_floats = gathers_ || taps() == 1 ? part : std::min(part, channels * pixels);
-  // 16-bit weights need half of the cache. They are converted to float32 once for each block.
-  const int64_t bytes = block_bytes(*kernels) * (weights.f16 ? 2 : 1);
+  // 16-bit and grouped weights need less of the cache. They are converted to float32 once for each block.
+  const int64_t bytes = block_bytes(*kernels) * (weights.is_widened() ? 2 : 1);
   int64_t rows = std::max<int64_t>(1, bytes / (std::max<int64_t>(1, row_floats) * 4));
   if (prologue.applies) {
     rows = std::min(rows, std::max<int64_t>(1, prologue_bytes(*kernels) / (std::max<int64_t>(1, depth()) * 4)));
@@ -117,6 +117,7 @@ bool PackedConvolution::is_by_columns(int64_t workers) const {
 }
 
 FirstWeights PackedConvolution::first_weights(int64_t workers) const {
+  if (weights.grouped) return {};
   const int64_t size = weights.f16 ? sizeof(uint16_t) : sizeof(float);
   const void* const from = weights.f16 ? static_cast<const void*>(weights.f16) : weights.floats;
   const int64_t columns = std::min(packing().panel, packing().columns(outputs));
@@ -142,7 +143,7 @@ void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, cons
       part(scratch + worker * worker_floats(), 0, rows_, begin, end, next.after(worker, workers, end, panels));
     });
   } else {
-    const int64_t least = weights.f16 ? groups_of_rows : std::max<int64_t>(1, kMinRows / kernels->gemm_rows);
+    const int64_t least = weights.is_widened() ? groups_of_rows : std::max<int64_t>(1, kMinRows / kernels->gemm_rows);
     for_sharing_workers(context, workers, groups_of_rows, least, [&](int64_t worker, int64_t begin, int64_t end) {
       part(scratch + worker * worker_floats(), rows_ * begin / groups_of_rows, rows_ * end / groups_of_rows, 0, panels,
            next.after(worker, workers, end, groups_of_rows));

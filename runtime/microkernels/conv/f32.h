@@ -31,7 +31,8 @@ class PackedConvolution {
   int64_t groups = 1, channels = 0, outputs = 0;
   ImagePrologue prologue;        // only for 1 x 1 windows; the owner sets the pointers before each run
   Epilogue epilogue;             // `residual` is an argument of run()
-  PackedWeights weights;         // for each group a packed matrix [kernel_h * kernel_w * channels, outputs]
+  PackedWeights weights;         // for each group a packed matrix [kernel_h * kernel_w * channels, outputs]; a grouped
+                                 // matrix only for one group, a window of one pixel and more than one row
   const float* bias = nullptr;   // [groups, outputs], or null; each group is read in whole vectors
   const float* zeros = nullptr;  // [groups * channels + kZerosAfterPixel] zeros, which are read for padding
   bool rounds = false;           // if the weights are bfloat16: whether the input may be rounded to bfloat16
@@ -67,8 +68,8 @@ class PackedConvolution {
     if (has_lines_) return channels * window.kernel_h * line_floats();
     return gathers_ || prologue.applies ? round_up(block_ * depth(), 16) : 0;
   }
-  // Returns the memory for one panel of 16-bit weights that is converted to float32, in floats.
-  int64_t widened_floats() const { return weights.f16 ? round_up(depth() * packing().panel, 16) : 0; }
+  // Returns the memory for one panel of weights that is converted to float32, in floats.
+  int64_t widened_floats() const { return weights.is_widened() ? round_up(depth() * packing().panel, 16) : 0; }
   // Returns the bfloat16 microkernels, or null if the input is not rounded to bfloat16.
   const Bf16PairMicrokernels* pairs() const;
   int64_t rounded_floats() const { return pairs() ? round_up(block_ * pairs_of(depth_of_part(1, depth())), 16) : 0; }

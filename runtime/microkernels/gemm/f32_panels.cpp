@@ -21,6 +21,13 @@ void pack(const F32Microkernels& kernels, bool is_transposed, const float* b, in
   }
 }
 
+ScaledColumns GroupedMatrix::part(int64_t column, int64_t count, int64_t first, int64_t last) const {
+  const int64_t groups = depth / group, at = column * row_bytes() + (is_int4 ? first / 2 : first);
+  return {numbers + at, is_int4, row_bytes(),  scales + column * groups + first / group,
+          groups,       count,   last - first, group - first % group,
+          group};
+}
+
 namespace {
 
 // Weights of at most kFewWeightBytes stay in the L2 cache. An LHS of at least kManyRowBytes is then prefetched instead
@@ -98,6 +105,10 @@ PackedWeights weights_of(const Panels& p, int64_t column, const Part& part) {
 
 // Returns the memory of the packed weights of a part, which is prefetched before the part is computed.
 Ahead ahead_of(const Panels& p, int64_t column, const Part& part) {
+  if (p.b.grouped) {
+    const int64_t bytes = p.b.grouped->row_bytes();
+    return {p.b.grouped->numbers + column * bytes, std::min(panel_columns(p), p.n - column) * bytes};
+  }
   const PackedWeights b = weights_of(p, column, part);
   const int64_t terms = (part.taps_end - part.tap) * (part.last - part.first) * packed_columns(p, column);
   if (b.floats) return {b.floats, terms * static_cast<int64_t>(sizeof(float))};
@@ -185,8 +196,14 @@ void multiply_pairs(const Panels& p, int64_t m, int rows, int vectors, const Pan
 }
 
 // Returns the weights of a part as the tile functions read them. Unless they are converted in registers, 16-bit weights
-// are converted to p.widened.
+// and grouped matrices are converted to p.widened.
 const void* readable_weights(const Panels& p, int64_t column, const Part& part, int64_t terms) {
+  if (p.b.grouped) {
+    const int64_t count = std::min(panel_columns(p), p.n - column);
+    int8_microkernels().dequantize_panel(p.b.grouped->part(column, count, part.first, part.last),
+                                         packed_columns(p, column), p.widened);
+    return p.widened;
+  }
   const PackedWeights b = weights_of(p, column, part);
   if (b.floats) return b.floats;
   if (converts_in_registers(p)) return b.f16;

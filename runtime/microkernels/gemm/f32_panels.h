@@ -8,6 +8,7 @@
 #include "microkernels/tables/f32.h"
 #include "microkernels/tables/f32_halves.h"
 #include "microkernels/tables/f32_packed.h"
+#include "microkernels/tables/int8.h"
 
 namespace rushlight::microkernels {
 
@@ -27,15 +28,32 @@ inline Packing packing_of(const F32Microkernels& kernels) {
 void pack(const F32Microkernels& kernels, bool is_transposed, const float* b, int64_t ldb, int64_t k, int64_t n,
           float* to);
 
-// A packed matrix of float32, or of 16-bit floats.
+// A transposed matrix [columns, depth] of int8 or 4-bit numbers, in which each group of numbers of a row has a scale.
+struct GroupedMatrix {
+  const uint8_t* numbers;  // int8 numbers, or 4-bit numbers as in Int4Dots
+  bool is_int4;            // if true, `group` is even
+  int64_t depth, group;    // `group` divides `depth`
+  const float* scales;     // [columns, depth / group]
+
+  int64_t row_bytes() const { return is_int4 ? depth / 2 : depth; }
+  // Returns terms [first, last) of `count` columns from `column` on.
+  ScaledColumns part(int64_t column, int64_t count, int64_t first, int64_t last) const;
+};
+
+// A packed matrix of float32 or 16-bit floats, or a grouped matrix.
 struct PackedWeights {
   PackedWeights() = default;
   PackedWeights(const float* packed) : floats(packed) {}
 
-  const float* floats = nullptr;  // null if the numbers are in `f16`
+  // One of these three is not null.
+  const float* floats = nullptr;
   const uint16_t* f16 = nullptr;
+  const GroupedMatrix* grouped = nullptr;
   F16Type type = F16Type::Float16;
 
+  // Returns whether panels are converted to float32 in memory.
+  bool is_widened() const { return floats == nullptr; }
+  // Not for grouped matrices.
   PackedWeights from(int64_t first) const {
     PackedWeights rest = *this;
     if (floats) rest.floats += first;
@@ -82,7 +100,8 @@ struct Panels {
   int64_t m, taps, k, n;
   PackedWeights b;
   Ahead ahead;     // memory that is read after the last panel
-  float* widened;  // scratch memory [taps * k, panel] for 16-bit weights, if there are more rows than in a tile
+  float* widened;  // scratch memory [taps * k, panel] for 16-bit weights, if there are more rows than in a tile, and
+                   // for grouped matrices
   // The bfloat16 microkernels and scratch memory [m, pairs_of(k)], if rows may be rounded to bfloat16 and `taps` is 1;
   // or null.
   const Bf16PairMicrokernels* pairs;

@@ -274,6 +274,26 @@ void multiply_to_sums(const Int8Microkernels& kernels, const Int8Gemm& p, const 
 
 }  // namespace
 
+void pack_scaled_rows(const float* from, int64_t stride, int64_t rows, int64_t tile, const ScaledColumns& columns,
+                      float* to) {
+  // Writes `n` terms from `first` on, `step` terms apart.
+  const auto pack = [&](int64_t row, int64_t first, int64_t step, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) *to++ = row < rows ? from[row * stride + first + i * step] : 0.0f;
+  };
+  for (int64_t k = 0, end = columns.left, n; k < columns.terms; k += n) {
+    if (k == end) end += columns.group;
+    n = std::min(kScaledBlock, std::min(end, columns.terms) - k);
+    for (int64_t row = 0; row < tile; ++row) {
+      if (!columns.is_int4 || n < kScaledBlock) {
+        pack(row, k, 1, n);
+      } else {
+        pack(row, k, 2, n / 2);
+        pack(row, k + 1, 2, n / 2);
+      }
+    }
+  }
+}
+
 size_t packed_rhs_size(const Int8Microkernels& kernels, int64_t n, int64_t k) {
   return static_cast<size_t>(sums_bytes(n) + round_up(n, kernels.lanes) * round_up(k, kernels.group));
 }

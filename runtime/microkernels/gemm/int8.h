@@ -8,6 +8,11 @@
 
 namespace rushlight::microkernels {
 
+// Packs the terms of `rows` rows, whose distance is `stride`, as ScaledDots::x for `columns`. The rows that are missing
+// to `tile` rows are zeros.
+void pack_scaled_rows(const float* from, int64_t stride, int64_t rows, int64_t tile, const ScaledColumns& columns,
+                      float* to);
+
 // The RHS: weights, packed once.
 
 // Returns the bytes of a packed int8 matrix of n columns of k numbers each. Its memory is aligned to 64 bytes.

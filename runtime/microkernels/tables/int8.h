@@ -197,16 +197,24 @@ struct Int4Row {
   float* out;             // may be the residual
 };
 
-// sums[i, j] = sum over groups g of scales[j, g] * (sum within the group of x[i, k] * rhs[j, k]).
-struct ScaledDots {
-  const float* x;  // [rows, groups * group], row stride x_stride
-  int64_t x_stride;
-  const uint8_t* rhs;  // columns of int8 numbers, or of 4-bit numbers as in Int4Dots
-  bool is_int4;        // if true, `group` is even
-  int64_t rhs_stride;  // bytes
+// Columns of int8 numbers, or of 4-bit numbers as in Int4Dots, with a scale for each group of numbers.
+struct ScaledColumns {
+  const uint8_t* numbers;
+  bool is_int4;    // if true, `left` and `group` are even
+  int64_t stride;  // bytes from column to column
   const float* scales;
-  int64_t scale_stride;  // numbers from column to column
-  int64_t groups, group;
+  int64_t scale_stride;    // numbers from column to column
+  int64_t columns, terms;  // numbers of a column
+  int64_t left, group;     // the first scale is that of `left` terms, and each other scale that of `group` terms
+};
+
+// Adds to sums[i, j] the sum over k of x[i, k] * rhs[j, k] * its scale.
+inline constexpr int64_t kScaledBlock = 32;
+struct ScaledDots {
+  // The terms that have the same scale consist of blocks of kScaledBlock terms and fewer terms after them. A block is
+  // [rows, kScaledBlock]. If the columns have 4-bit numbers, the terms with even indices come first in a block.
+  const float* x;
+  ScaledColumns rhs;
   float* sums;  // [rows, columns], row stride sums_stride
   int64_t sums_stride;
 };
@@ -269,6 +277,8 @@ struct Int8Microkernels {
   void (*dequantize_int8)(const uint8_t* x, uint8_t sign_mask, int64_t n, float zero, float scale, float* to);
   // to[i] = (number i - zero) * scale for n numbers of 4 bits in the format of Int4Dots::rhs. n is even.
   void (*dequantize_int4)(const uint8_t* x, int64_t n, float zero, float scale, float* to);
+  // Writes to[k * width + j] = number k of column j * its scale, or 0 if there is no column j < width.
+  void (*dequantize_panel)(const ScaledColumns& panel, int64_t width, float* to);
   // Writes min(0, smallest x[i]) and max(0, largest x[i]). Returns false if an x[i] is NaN.
   bool (*extremes)(const float* x, int64_t n, float* least, float* most);
   // Multiplies or adds two quantized operands and quantizes the result. `to` may be an operand. At least one step is 1,
@@ -286,7 +296,9 @@ struct Int8Microkernels {
   void (*int4_panel)(int64_t rows, const Int4Panel& panel);
   void (*int4_row)(const Int4Row& row, int64_t columns);
 
-  void (*scaled_dots)(int64_t rows, int64_t columns, const ScaledDots& dots);
+  int scaled_rows;  // 8, or 1
+  // `rows` is 1, 4 or 8, and at most scaled_rows.
+  void (*add_scaled_dots)(int rows, const ScaledDots& dots);
 
   void (*requantize)(const Requantize& how, const SumRows& rows, uint8_t* out);
   void (*dequantize)(const Dequantize& how, const SumRows& rows, float* out);

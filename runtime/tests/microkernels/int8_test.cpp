@@ -310,6 +310,85 @@ TEST_P(Int8Test, NumbersOfFourBits) {
   }
 }
 
+// Columns of 8-bit or 4-bit numbers whose first group has fewer terms, and the real numbers that they represent.
+struct GroupedColumns {
+  GroupedColumns(bool is_int4, int64_t group, int64_t terms, std::vector<int8_t> numbers, std::vector<float> factors)
+      : bytes(std::move(numbers)),
+        scales(std::move(factors)),
+        columns{reinterpret_cast<const uint8_t*>(bytes.data()),
+                is_int4,
+                is_int4 ? terms / 2 : terms,
+                scales.data(),
+                kScales,
+                kColumns,
+                terms,
+                group - 2,
+                group} {}
+
+  float real(int64_t column, int64_t term) const {
+    const uint8_t* const from = columns.numbers + column * columns.stride;
+    const int byte = from[columns.is_int4 ? term / 2 : term];
+    const int number = !columns.is_int4 ? static_cast<int8_t>(byte) : (term % 2 == 0 ? byte >> 4 : byte & 15) - 8;
+    const int64_t at = term < columns.left ? 0 : 1 + (term - columns.left) / columns.group;
+    return static_cast<float>(number) * scales[static_cast<size_t>(column * kScales + at)];
+  }
+
+  static constexpr int64_t kColumns = 11, kScales = 40;
+  std::vector<int8_t> bytes;
+  std::vector<float> scales;
+  ScaledColumns columns;
+};
+
+TEST_P(Int8Test, DequantizedPanels) {
+  for (const bool is_int4 : {false, true}) {
+    for (const int64_t group : {6, 34, 80}) {
+      const int64_t terms = 150;
+      const GroupedColumns grouped(is_int4, group, terms, numbers(GroupedColumns::kColumns * terms),
+                                   reals(GroupedColumns::kColumns * GroupedColumns::kScales, 0.5f, 1.5f));
+      for (const int64_t width : {12, 16, 32}) {
+        std::vector<float> panel(static_cast<size_t>(terms * width + 1), 77.0f);
+        kernels.dequantize_panel(grouped.columns, width, panel.data());
+        for (int64_t k = 0; k < terms; ++k) {
+          for (int64_t j = 0; j < width; ++j) {
+            const float want = j < GroupedColumns::kColumns ? grouped.real(j, k) : 0.0f;
+            ASSERT_EQ(panel[static_cast<size_t>(k * width + j)], want) << k << ", " << j;
+          }
+        }
+        ASSERT_EQ(panel.back(), 77.0f);
+      }
+    }
+  }
+}
+
+TEST_P(Int8Test, ProductsOfFloatsAndScaledNumbers) {
+  for (const bool is_int4 : {false, true}) {
+    for (const int64_t group : {6, 34, 80}) {
+      const int64_t terms = 150, columns = GroupedColumns::kColumns;
+      const GroupedColumns grouped(is_int4, group, terms, numbers(GroupedColumns::kColumns * terms),
+                                   reals(GroupedColumns::kColumns * GroupedColumns::kScales, 0.5f, 1.5f));
+      for (const int64_t tile : {1, 4, 8}) {
+        if (tile > kernels.scaled_rows) continue;
+        const int64_t rows = tile == 1 ? 1 : tile - 1;
+        const auto x = reals(rows * terms, -1, 1);
+        std::vector<float> packed(static_cast<size_t>(tile * terms)), sums(static_cast<size_t>(tile * columns), 1.0f);
+        pack_scaled_rows(x.data(), terms, rows, tile, grouped.columns, packed.data());
+        kernels.add_scaled_dots(static_cast<int>(tile), {packed.data(), grouped.columns, sums.data(), columns});
+        for (int64_t i = 0; i < rows; ++i) {
+          for (int64_t j = 0; j < columns; ++j) {
+            double want = 1, size = 1;
+            for (int64_t k = 0; k < terms; ++k) {
+              const double product = double(x[static_cast<size_t>(i * terms + k)]) * double(grouped.real(j, k));
+              want += product, size += std::fabs(product);
+            }
+            ASSERT_NEAR(sums[static_cast<size_t>(i * columns + j)], want, 1e-6 * size)
+                << tile << ": " << i << ", " << j;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_P(Int8Test, RowsOfResultsOfFourBitNumbers) {
   for (const size_t n : {1, 16, 45}) {
     const auto sums = reals(static_cast<int64_t>(n), -100, 100), weights = reals(static_cast<int64_t>(n), -10, 10);

@@ -239,7 +239,7 @@ SMALL: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("config", SMALL)
-@pytest.mark.parametrize("rows", [(1,), (2, 3), (41,)])
+@pytest.mark.parametrize("rows", [(1,), (2, 3), (13,), (41,)])
 def test_small_weights(rows: tuple[int, ...], config: str) -> None:
     x = input_of((*rows, 96))
     exported = quantize(Small(), (x,), CpuQuantizer().set_global(SMALL[config]()), [(x,)])

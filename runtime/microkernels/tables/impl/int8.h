@@ -96,10 +96,12 @@ static constexpr Int8Microkernels make_int8_table(const char* name) {
   RL_SET(quantize, quantize);
   RL_SET(dequantize_int8, dequantize_int8);
   RL_SET(dequantize_int4, dequantize_int4);
+  RL_SET(dequantize_panel, dequantize_panel);
   RL_SET(extremes, extremes);
   RL_SET(combine, combine);
   RL_SET(int4_row, int4_row);
-  RL_SET(scaled_dots, scaled_dots);
+  t.scaled_rows = kIsCompact ? 1 : 8;
+  RL_SET(add_scaled_dots, add_scaled_dots);
   RL_SET(requantize, requantize);
   RL_SET(dequantize, dequantize);
   t.loops = make_int8_loops();

@@ -13,10 +13,12 @@ inline Int8Microkernels joined(const Int8Microkernels& products, const Int8Micro
   t.quantize = rest.quantize;
   t.dequantize_int8 = rest.dequantize_int8;
   t.dequantize_int4 = rest.dequantize_int4;
+  t.dequantize_panel = rest.dequantize_panel;
   t.extremes = rest.extremes;
   t.combine = rest.combine;
   t.int4_row = rest.int4_row;
-  t.scaled_dots = rest.scaled_dots;
+  t.scaled_rows = rest.scaled_rows;
+  t.add_scaled_dots = rest.add_scaled_dots;
   t.requantize = rest.requantize;
   t.dequantize = rest.dequantize;
   t.loops = rest.loops;
