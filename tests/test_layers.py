@@ -206,6 +206,7 @@ print(*failed)
 """
 
 
+@pytest.mark.long
 def test_every_module_imports_first() -> None:
     """Any module can be imported first. No module depends on imports of another module."""
     names = sorted({module_of(path) for path in PYTHON_FILES if path.name != "__main__.py"})

@@ -17,6 +17,8 @@ from rushlight.runtime.libraries import cmake_dir, include_dir, runtime_sources
 
 EXAMPLE = EXAMPLES / "executorch_cpp"
 
+pytestmark = pytest.mark.xdist_group("executorch_cpp")  # one process builds the example
+
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:

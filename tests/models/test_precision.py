@@ -12,10 +12,13 @@ from models.catalog import build
 
 import rushlight
 
-NETWORKS = (
-    "mobilenet_v3_small resnet18 deit_tiny bert gpt2_step lstm gru_text llama_prefill llama_step "
-    "conformer mixer wave_encoder"
-).split()
+NETWORKS = [
+    *"mobilenet_v3_small bert gpt2_step lstm conformer".split(),
+    *(
+        pytest.param(name, marks=pytest.mark.long)
+        for name in "resnet18 deit_tiny gru_text llama_prefill llama_step mixer wave_encoder".split()
+    ),
+]
 
 
 def largest_error(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor]) -> float:
