@@ -1,6 +1,6 @@
 # make demo    train, compile and run a small digits classifier
 # make test    everything that CI checks
-# make test-long more cases of what make test checks, the tests marked `long`; two minutes of a core
+# make test-long more cases of what make test checks, the tests marked `long`; ten minutes of a core
 # make venv    the environment in .venv that the other targets use
 # make docs    the documentation as a site in build/site
 # make interop the contract with ExecuTorch's released wheel, both ways
