@@ -324,6 +324,31 @@ def test_channels_last_operands(name: str) -> None:
         check(name, [a, b, *arguments], function(a, b))
 
 
+@pytest.mark.parametrize("shapes", [((33, 700), (33, 700)), ((5, 1), (1, 37)), ((), (40,))], ids=str)
+def test_operations_on_bools(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    a, b = (torch.rand(shape) > 0.5 for shape in shapes)
+    check("aten::add.out", [a, b, 1], a + b)
+    for name, function in (("mul", torch.mul), ("maximum", torch.maximum), ("minimum", torch.minimum)):
+        check(f"aten::{name}.out", [a, b], function(a, b))
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        check(f"aten::{name}.Tensor_out", [a, b], getattr(torch, name)(a, b))
+
+
+def test_comparisons_accept_any_nonzero_byte_as_true() -> None:
+    bytes_ = torch.tensor([0, 1, 2, 255, 2, 0], dtype=torch.uint8)
+    a, b = bytes_.view(torch.bool), bytes_.flip(0).contiguous().view(torch.bool)
+    wide = [(t.view(torch.uint8) != 0).to(torch.uint8) for t in (a, b)]
+    for name in ("eq", "lt", "ge"):
+        check(f"aten::{name}.Tensor_out", [a, b], getattr(torch, name)(*wide))
+
+
+@pytest.mark.parametrize("numbers", [(None, None, None), (1.5, 7.0, -3.0), (math.inf, 2.0, None)], ids=str)
+def test_nan_to_num(numbers: tuple[float | None, float | None, float | None]) -> None:
+    x = torch.randn(3, 1500)
+    x[0, 3], x[1, 5], x[2, 1499], x[2, 0] = math.nan, math.inf, -math.inf, 3e38
+    check("aten::nan_to_num.out", [x, *numbers], torch.nan_to_num(x, *numbers), rtol=0, atol=0)
+
+
 def test_out_may_be_an_input() -> None:
     from rushlight.runtime import call_kernel
 

@@ -75,10 +75,11 @@ def test_reductions_of_integers(shape: tuple[int, ...], dims: list[int], dtype: 
             total = torch.empty_like(x.sum(dims))
             call_kernel("aten::sum.IntList_out", [x, dims, False, None, total], library, threads=threads)
             assert torch.equal(total, x.sum(dims))
-            if library is None and dtype == torch.bool:
-                some = torch.empty_like(x.any(dims))
-                call_kernel("aten::any.dims_out", [x, dims, False, some], threads=threads)
-                assert torch.equal(some, x.any(dims))
+            for name in ("any", "all"):
+                wanted = getattr(x, name)(dims)
+                some = torch.empty_like(wanted)
+                call_kernel(f"aten::{name}.dims_out", [x, dims, False, some], library, threads=threads)
+                assert torch.equal(some, wanted)
             for name in ("amax", "amin"):
                 wanted = getattr(x, name)(dims)
                 result = torch.empty_like(wanted)
@@ -235,6 +236,72 @@ def test_any_and_logical_not_of_bool(shape: tuple[int, ...], dim: int) -> None:
     check("aten::any.out", [x, dim, False], x.any(dim))
     check("aten::any.out", [x, dim, True], x.any(dim, keepdim=True))
     check("aten::logical_not.out", [x], ~x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("shape,dims", SHAPES_AND_DIMS, ids=str)
+def test_euclidean_norms(shape: tuple[int, ...], dims: list[int], dtype: torch.dtype) -> None:
+    x = (torch.randn(shape) * 3).to(dtype)
+    want = torch.linalg.vector_norm(x.double(), 2, dims)
+    tolerance = 1e-6 if dtype == torch.float32 else torch.finfo(dtype).eps
+    check("aten::linalg_vector_norm.out", [x, 2, dims, False, None], want, rtol=tolerance, dtype=dtype)
+
+
+def test_euclidean_norms_of_extreme_numbers() -> None:
+    x = torch.randn(9, 300)
+    x[0], x[1], x[2], x[3] = 0, 1e-30, 1e30, 1e-42
+    x[4, 7], x[5, 8], x[6, 9] = math.inf, math.nan, 3e38
+    want = torch.linalg.vector_norm(x.double(), 2, [1])
+    check("aten::linalg_vector_norm.out", [x, 2, [1], False, None], want, rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize(
+    "shape,dim",
+    [((1000,), 0), ((12, 197, 197), -1), ((5, 1), 1), ((3, 17, 5), 1), ((2, 4, 700), 1), ((8, 31), 0)],
+    ids=str,
+)
+def test_gradients_of_softmax(shape: tuple[int, ...], dim: int) -> None:
+    grad, x = torch.randn(shape), torch.randn(shape)
+    for name, function in (("softmax", functional.softmax), ("log_softmax", functional.log_softmax)):
+        wide = x.double().requires_grad_()
+        y = function(wide, dim)
+        (want,) = torch.autograd.grad(y, wide, grad.double())
+        args = [grad, y.detach().float(), dim, torch.float32]
+        check(f"aten::_{name}_backward_data.out", args, want, rtol=1e-4, atol=2e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("wide_parameters", [True, False])
+@pytest.mark.parametrize("shape", [(3, 8, 5, 7), (2, 4, 1200), (4, 6)], ids=str)
+def test_norms_of_halves(dtype: torch.dtype, wide_parameters: bool, shape: tuple[int, ...]) -> None:
+    x, c = (torch.randn(shape) + 1).to(dtype), shape[1]
+    numbers = torch.float32 if wide_parameters else dtype
+    weight, bias, mean = (torch.randn(c).to(numbers) for _ in range(3))
+    var = (torch.rand(c) + 0.1).to(numbers)
+    eps = torch.finfo(dtype).eps
+    normal = functional.batch_norm(x.double(), mean.double(), var.double(), weight.double(), bias.double())
+    nothing = torch.empty(0, dtype=numbers)
+    (got, _, _) = run(
+        "aten::_native_batch_norm_legit_no_training.out",
+        [x, weight, bias, mean, var, 0.1, 1e-5],
+        [normal.to(dtype), nothing, nothing],
+        threads=2,
+    )
+    torch.testing.assert_close(got.double(), normal, rtol=eps, atol=2 * eps)
+    spatial = math.prod(shape[2:])
+    args = [x, weight, bias, shape[0], c, spatial, 2, 1e-5]
+    results = torch.native_group_norm(
+        x.double(), weight.double(), bias.double(), shape[0], c, spatial, 2, 1e-5
+    )
+    outs = [results[0].to(dtype), *(r.to(numbers) for r in results[1:])]
+    for actual, want in zip(run("aten::native_group_norm.out", args, outs, threads=2), results, strict=True):
+        torch.testing.assert_close(actual.double(), want, rtol=eps, atol=2 * eps)
+    scale, shift = (torch.randn(shape[1:]).to(numbers) for _ in range(2))
+    results = torch.native_layer_norm(x.double(), shape[1:], scale.double(), shift.double(), 1e-5)  # type: ignore[call-arg]
+    outs = [results[0].to(dtype), *(r.to(numbers) for r in results[1:])]
+    args = [x, list(shape[1:]), scale, shift, 1e-5]
+    for actual, want in zip(run("aten::native_layer_norm.out", args, outs, threads=2), results, strict=True):
+        torch.testing.assert_close(actual.double(), want, rtol=eps, atol=2 * eps)
 
 
 def check_topk(x: torch.Tensor, k: int, dim: int, largest: bool, is_sorted: bool = True) -> None:

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/optimized/elementwise_f16.h"
+#include "kernels/optimized/f16_rows.h"
 #include "kernels/optimized/layout.h"
 #include "kernels/optimized/reduction.h"
 #include "kernels/shared/batch_norm.h"
@@ -9,6 +11,9 @@
 namespace rushlight::optimized {
 
 namespace {
+
+// Shorter rows of float16 or bfloat16 are not faster than in the portable kernel.
+constexpr int64_t kMinHalves = 16;
 
 // Scales and shifts the channels of row-major tensors x and y [batch, channels, spatial].
 struct BatchNorm {
@@ -50,6 +55,21 @@ struct BatchNorm {
       }
     });
   }
+
+  // For float16 and bfloat16.
+  void normalize_halves(KernelRuntimeContext& context, const Tensor& in, const Tensor& out) const {
+    const microkernels::F16Type type = f16_type(in.scalar_type());
+    const uint16_t* const x = static_cast<const uint16_t*>(in.const_data_ptr());
+    uint16_t* const y = static_cast<uint16_t*>(out.mutable_data_ptr());
+    const int64_t grain = std::max<int64_t>(1, 16 * 1024 / spatial);
+    context.parallel_for(0, batch * channels, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        F16Affine affine;
+        set_factors(i % channels, &affine.scale, &affine.shift);
+        f16_affine(type, affine, x + i * spatial, y + i * spatial, spatial);
+      }
+    });
+  }
 };
 
 }  // namespace
@@ -58,11 +78,16 @@ bool native_batch_norm_legit_no_training_out(KernelRuntimeContext& context, cons
                                              const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
                                              const Tensor& running_mean, const Tensor& running_var, double, double eps,
                                              Tensor& out, Tensor& save_mean, Tensor& save_invstd) {
-  if (in.dim() < 2 || !is_row_major_float(in) || !is_float(out) || in.numel() == 0) return false;
-  const int64_t channels = in.size(1);
+  const bool is_half = is_f16(in);
+  if (in.dim() < 2 || !(is_half ? out.scalar_type() == in.scalar_type() : all_float(in, out)) || !is_row_major(in) ||
+      in.numel() == 0) {
+    return false;
+  }
+  const int64_t channels = in.size(1), spatial = in.numel() / (in.size(0) * channels);
+  if (is_half && spatial < kMinHalves) return false;
   for (const std::optional<Tensor>& vector :
        {weight, bias, std::optional<Tensor>(running_mean), std::optional<Tensor>(running_var)}) {
-    if (vector && (!is_row_major_float(*vector) || !fits_channels(*vector, channels))) return false;
+    if (vector && (!fits_channels(*vector, channels) || (!is_half && !is_row_major_float(*vector)))) return false;
   }
   if (!resize_out_like(context, out, in) || !resize_out(context, save_mean, {0}) ||
       !resize_out(context, save_invstd, {0})) {
@@ -70,14 +95,20 @@ bool native_batch_norm_legit_no_training_out(KernelRuntimeContext& context, cons
   }
   if (!is_row_major(out)) return false;
   const BatchNorm norm{microkernels::f32_microkernels(),
-                       running_mean.const_data_ptr<float>(),
-                       running_var.const_data_ptr<float>(),
-                       weight ? weight->const_data_ptr<float>() : nullptr,
-                       bias ? bias->const_data_ptr<float>() : nullptr,
+                       as_float32(context, running_mean),
+                       as_float32(context, running_var),
+                       weight ? as_float32(context, *weight) : nullptr,
+                       bias ? as_float32(context, *bias) : nullptr,
                        eps,
                        in.size(0),
                        channels,
-                       in.numel() / (in.size(0) * channels)};
+                       spatial};
+  if (context.failed()) return true;
+  if (!norm.means || !norm.variances || (weight && !norm.weights) || (bias && !norm.biases)) return false;
+  if (is_half) {
+    norm.normalize_halves(context, in, out);
+    return true;
+  }
   const float* const x = in.const_data_ptr<float>();
   float* const y = out.mutable_data_ptr<float>();
   norm.spatial == 1 ? norm.normalize_rows(context, x, y) : norm.normalize_planes(context, x, y);

@@ -84,6 +84,8 @@ bool minimum_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b
 bool mish_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
 bool mul_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 bool mul_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
+bool nan_to_num_out(KernelRuntimeContext& context, const Tensor& in, std::optional<double> nan,
+                    std::optional<double> posinf, std::optional<double> neginf, Tensor& out);
 bool ne_scalar_out(KernelRuntimeContext& context, const Tensor& a, const Scalar& b, Tensor& out);
 bool ne_tensor_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, Tensor& out);
 bool neg_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);

@@ -8,17 +8,34 @@
 
 namespace rushlight::optimized {
 
+using microkernels::CompareOp;
+using microkernels::IntegerType;
+
 namespace {
 
 constexpr int64_t kBlock = 512;  // bytes
 
-bool run(KernelRuntimeContext& context, BitOp op, bool conditions, const RowOperand& a, const RowOperand& b,
+// An operation on bytes: of bits, or a comparison.
+struct ByteOp {
+  BitOp bits{};
+  bool compares = false;
+  CompareOp comparison{};
+
+  void operator()(const uint8_t* a, const uint8_t* b, uint8_t* y, int64_t n) const {
+    if (!compares) return combine_bits(bits, a, b, y, n);
+    microkernels::integer_microkernels().compare(IntegerType::UInt8, comparison, a, 1, b, 1, y, n);
+  }
+};
+
+bool run(KernelRuntimeContext& context, const ByteOp& op, bool conditions, const RowOperand& a, const RowOperand& b,
          const Tensor& out) {
+  static constexpr uint8_t kZero = 0;
+  const microkernels::IntegerMicrokernels& kernels = microkernels::integer_microkernels();
   if (!resize_to_rows(context, out, {&a, &b})) return true;
   return for_element_rows(context, out, {&a, &b}, kElementGrain, [&](const ElementRow& row) {
     const int64_t bytes = row.n * a.size;
     if (!conditions && row.step[0] != 0 && row.step[1] != 0) {
-      return combine_bits(op, row.in[0], row.in[1], row.out, bytes);
+      return op(row.in[0], row.in[1], row.out, bytes);
     }
     uint8_t blocks[2][kBlock];
     for (int64_t i = 0; i < bytes; i += kBlock) {
@@ -30,10 +47,11 @@ bool run(KernelRuntimeContext& context, BitOp op, bool conditions, const RowOper
           std::memcpy(blocks[k] + j, row.in[k], static_cast<size_t>(a.size));
         }
         if (!conditions) continue;
-        find_nonzero(in[k], blocks[k], n);
+        // In a damaged program, any byte but 0 is true.
+        kernels.compare(IntegerType::UInt8, CompareOp::NotEqual, in[k], 1, &kZero, 0, blocks[k], n);
         in[k] = blocks[k];
       }
-      combine_bits(op, in[0], in[1], row.out + i, n);
+      op(in[0], in[1], row.out + i, n);
     }
   });
 }
@@ -45,7 +63,7 @@ bool map_bits(KernelRuntimeContext& context, BitOp op, const Tensor& a, const Te
   IntegerRange range;
   if (type != ScalarType::Bool && !integer_type_of(type, &range)) return false;
   return b.scalar_type() == type && out.scalar_type() == type &&
-         run(context, op, type == ScalarType::Bool, RowOperand(a), RowOperand(b), out);
+         run(context, {op}, type == ScalarType::Bool, RowOperand(a), RowOperand(b), out);
 }
 
 bool map_bits(KernelRuntimeContext& context, BitOp op, const Tensor& a, const Scalar& b, const Tensor& out) {
@@ -53,7 +71,7 @@ bool map_bits(KernelRuntimeContext& context, BitOp op, const Tensor& a, const Sc
   const int64_t number = b.is_double() ? 0 : b.to<int64_t>();
   IntegerRange range;
   return !b.is_double() && integer_type_of(a.scalar_type(), &range) && out.scalar_type() == a.scalar_type() &&
-         run(context, op, false, RowOperand(a), RowOperand(&number, static_cast<int64_t>(a.element_size())), out);
+         run(context, {op}, false, RowOperand(a), RowOperand(&number, static_cast<int64_t>(a.element_size())), out);
 }
 
 bool map_conditions(KernelRuntimeContext& context, BitOp op, const Tensor& a, const Tensor& b, const Tensor& out) {
@@ -62,7 +80,14 @@ bool map_conditions(KernelRuntimeContext& context, BitOp op, const Tensor& a, co
            (tensor.scalar_type() == ScalarType::Bool || is_integral(tensor.scalar_type()));
   };
   return is_byte(a) && is_byte(b) && out.scalar_type() == ScalarType::Bool &&
-         run(context, op, true, RowOperand(a), RowOperand(b), out);
+         run(context, {op}, true, RowOperand(a), RowOperand(b), out);
+}
+
+bool compare_bools(KernelRuntimeContext& context, CompareOp op, const Tensor& a, const Tensor& b, const Tensor& out) {
+  for (const Tensor* tensor : {&a, &b, &out}) {
+    if (tensor->scalar_type() != ScalarType::Bool) return false;
+  }
+  return run(context, {BitOp{}, true, op}, true, RowOperand(a), RowOperand(b), out);
 }
 
 }  // namespace rushlight::optimized

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/optimized/elementwise_bits.h"
 #include "kernels/optimized/elementwise_f16.h"
 #include "kernels/optimized/elementwise_integer.h"
 #include "kernels/optimized/layout.h"
@@ -128,6 +129,13 @@ bool run_compare(KernelRuntimeContext& context, CompareOp op, const Operand& a, 
   });
 }
 
+// Finds the operation on bits that equals an operation on bools.
+bool bit_op(BinaryOp op, BitOp* result) {
+  const bool is_or = op == BinaryOp::Add || op == BinaryOp::Maximum;
+  *result = is_or ? BitOp::Or : BitOp::And;
+  return is_or || op == BinaryOp::Mul || op == BinaryOp::Minimum;
+}
+
 }  // namespace
 
 bool map_unary(KernelRuntimeContext& context, UnaryOp op, const Tensor& in, const Tensor& out, float p, float q) {
@@ -197,6 +205,8 @@ bool map_wide(KernelRuntimeContext& context, WideFunction function, const Scalar
 
 bool map_binary(KernelRuntimeContext& context, BinaryOp op, const Tensor& a, const Tensor& b, const Tensor& out,
                 float p) {
+  BitOp bits;
+  if (a.scalar_type() == ScalarType::Bool && bit_op(op, &bits)) return map_bits(context, bits, a, b, out);
   if (is_integer(a)) return integer_binary(context, op, a, b, out);
   if (is_f16(a)) return f16_binary(context, op, a, b, out);
   if (result_type(a, b) != ScalarType::Float) return false;
@@ -216,6 +226,7 @@ bool map_binary(KernelRuntimeContext& context, BinaryOp op, const Scalar& a, con
 }
 
 bool map_compare(KernelRuntimeContext& context, CompareOp op, const Tensor& a, const Tensor& b, const Tensor& out) {
+  if (a.scalar_type() == ScalarType::Bool) return compare_bools(context, op, a, b, out);
   if (is_integer(a)) return integer_compare(context, op, a, b, out);
   if (is_f16(a)) return f16_compare(context, op, a, b, out);
   return all_float(a, b) && run_compare(context, op, Operand(a), Operand(b), out);

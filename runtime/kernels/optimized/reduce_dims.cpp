@@ -225,7 +225,20 @@ bool reduce_dims(KernelRuntimeContext& context, Reduction reduction, const Tenso
     return true;
   }
   return dtypes::kHalf.contains(in.scalar_type()) ? reduce_f16(context, reduction, in, f, out)
-                                                  : reduce_integers(context, reduction, in, f, out);
+                                                  : reduce_integers(context, reduction, in.scalar_type(), in, f, out);
+}
+
+bool reduce_conditions(KernelRuntimeContext& context, bool any, const Tensor& in, DimMask mask, bool keepdim,
+                       const Tensor& out) {
+  ReductionShape f;
+  const auto is_condition = [](const Tensor& tensor) {
+    return tensor.scalar_type() == ScalarType::Bool ||
+           (tensor.element_size() == 1 && is_integral(tensor.scalar_type()));
+  };
+  if (!is_condition(in) || !is_condition(out) || !shape_in_memory(in, mask, &f)) return false;
+  if (!resize_out(context, out, reduced_shape(in, mask, keepdim).span())) return true;
+  return is_row_major(out) &&
+         reduce_integers(context, any ? Reduction::Largest : Reduction::Smallest, ScalarType::Bool, in, f, out);
 }
 
 }  // namespace rushlight::optimized

@@ -31,11 +31,18 @@ bool reduce_outer_and_inner_dims(KernelRuntimeContext& context, Reduction reduct
 bool reduce_dims(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, DimMask mask, bool keepdim,
                  const Tensor& out);
 
-// reduce_dims() calls these functions for float16 and bfloat16, and for integers, whose sums are int64.
+// Sets out's shape and writes to it whether any of the elements, or each of them, is not 0. Supports elements and
+// results of one byte.
+bool reduce_conditions(KernelRuntimeContext& context, bool any, const Tensor& in, DimMask mask, bool keepdim,
+                       const Tensor& out);
+
+// reduce_dims() and reduce_conditions() call these functions for float16 and bfloat16, and for integers, whose sums are
+// int64.
 bool reduce_f16(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const ReductionShape& shape,
                 const Tensor& out);
-bool reduce_integers(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const ReductionShape& shape,
-                     const Tensor& out);
+// Elements of the dtype Bool may be any bytes.
+bool reduce_integers(KernelRuntimeContext& context, Reduction reduction, ScalarType dtype, const Tensor& in,
+                     const ReductionShape& shape, const Tensor& out);
 
 // Rows of at most this many elements are transposed before their reduction, so that vectors contain elements of
 // different rows.

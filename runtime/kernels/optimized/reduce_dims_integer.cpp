@@ -107,10 +107,10 @@ void reduce_columns(KernelRuntimeContext& context, const IntegerReducer& reducer
 
 }  // namespace
 
-bool reduce_integers(KernelRuntimeContext& context, Reduction reduction, const Tensor& in, const ReductionShape& f,
-                     const Tensor& out) {
+bool reduce_integers(KernelRuntimeContext& context, Reduction reduction, ScalarType dtype, const Tensor& in,
+                     const ReductionShape& f, const Tensor& out) {
   IntegerReducer reducer;
-  if (!reducer.set(reduction, in.scalar_type())) return false;
+  if (!reducer.set(reduction, dtype)) return false;
   if (f.inner > 1) {
     reduce_columns(context, reducer, in, f, out);
   } else if (f.reduced <= kShortRow && f.outer >= kTransposedRows) {

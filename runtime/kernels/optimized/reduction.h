@@ -9,6 +9,10 @@
 
 namespace rushlight::optimized {
 
+bool all_all_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+bool all_dims_out(KernelRuntimeContext& context, const Tensor& in, std::optional<Span<const int64_t>> dims,
+                  bool keepdim, Tensor& out);
+bool all_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, bool keepdim, Tensor& out);
 bool amax_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> dims, bool keepdim, Tensor& out);
 bool amin_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> dims, bool keepdim, Tensor& out);
 bool any_all_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
@@ -20,6 +24,11 @@ bool argmin_out(KernelRuntimeContext& context, const Tensor& in, std::optional<i
 bool cdist_forward_out(KernelRuntimeContext& context, const Tensor& a, const Tensor& b, double p,
                        std::optional<int64_t> mode, Tensor& out);
 bool pdist_forward_out(KernelRuntimeContext& context, const Tensor& in, double p, Tensor& out);
+bool linalg_vector_norm_out(KernelRuntimeContext& context, const Tensor& in, const Scalar& ord,
+                            std::optional<Span<const int64_t>> dims, bool keepdim, std::optional<ScalarType> dtype,
+                            Tensor& out);
+bool log_softmax_backward_data_out(KernelRuntimeContext& context, const Tensor& grad, const Tensor& output, int64_t dim,
+                                   ScalarType input_dtype, Tensor& out);
 bool log_softmax_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, bool half_to_float, Tensor& out);
 bool logsumexp_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> dims, bool keepdim,
                    Tensor& out);
@@ -40,6 +49,8 @@ bool native_layer_norm_out(KernelRuntimeContext& context, const Tensor& in, Span
 bool prod_int_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, bool keepdim,
                   std::optional<ScalarType> dtype, Tensor& out);
 bool prod_out(KernelRuntimeContext& context, const Tensor& in, std::optional<ScalarType> dtype, Tensor& out);
+bool softmax_backward_data_out(KernelRuntimeContext& context, const Tensor& grad, const Tensor& output, int64_t dim,
+                               ScalarType input_dtype, Tensor& out);
 bool softmax_out(KernelRuntimeContext& context, const Tensor& in, int64_t dim, bool half_to_float, Tensor& out);
 bool sum_int_list_out(KernelRuntimeContext& context, const Tensor& in, std::optional<Span<const int64_t>> dims,
                       bool keepdim, std::optional<ScalarType> dtype, Tensor& out);
