@@ -11,21 +11,21 @@ namespace {
 
 constexpr int64_t kColumns = 32;  // number of outputs, in one or more rows, whose sums are stored at a time
 constexpr int64_t kSumBytes = kColumns * kDepthwiseChannels * 4;
-constexpr int64_t kQuadColumns = 16;             // number of outputs whose quads are stored at a time
-constexpr int64_t kMinQuadTaps = 5;              // with fewer taps, pairs are as fast
-constexpr int64_t k3x3Rows = 8;                  // number of output rows whose source pointers are written at a time
-constexpr int64_t kMaxSide = 7, kMaxStride = 2;  // for windows up to this size, taps are paired once for all outputs
-constexpr int64_t kLine = 64;                    // the alignment of packed data
+constexpr int64_t kQuadColumns = 16;           // number of outputs whose quads are stored at a time
+constexpr int64_t kMinQuadTaps = 5;            // with fewer taps, pairs are as fast
+constexpr int64_t k3x3Rows = 8;                // number of output rows whose source pointers are written at a time
+constexpr int64_t kMaxQuadSide = 7;            // of windows whose taps are multiplied in quads
+constexpr int64_t kMaxStride = 2;              // of windows whose taps are grouped once for all outputs
+constexpr int64_t kMaxPairBytes = 128 * 1024;  // of the taps that are grouped at a time
+constexpr int64_t kLine = 64;                  // the alignment of packed data
 
 }  // namespace
 
 PackedInt8Depthwise::Algorithm PackedInt8Depthwise::algorithm() const {
   const Window& w = window;
   if (taps() == 1 && w.stride_h == 1 && w.stride_w == 1 && w.pad_h == 0 && w.pad_w == 0) return Algorithm::Pixel;
-  if (w.dilation_w != 1 || w.kernel_h > kMaxSide || w.kernel_w > kMaxSide || w.stride_w > kMaxStride) {
-    return Algorithm::Taps;
-  }
-  if (w.dilation_h != 1) return Algorithm::Window;
+  if (w.dilation_w != 1 || w.stride_w > kMaxStride || pair_bytes() > kMaxPairBytes) return Algorithm::Taps;
+  if (w.dilation_h != 1 || w.kernel_h > kMaxQuadSide || w.kernel_w > kMaxQuadSide) return Algorithm::Window;
   if (w.kernel_h == 3 && w.kernel_w == 3 && w.stride_h <= kMaxStride && kernels_.loops.depthwise_3x3) {
     return Algorithm::Block3x3;
   }
@@ -127,7 +127,11 @@ int64_t PackedInt8Depthwise::tap_bytes() const {
   if (is(Algorithm::Quads)) {
     return DepthwiseQuads{window.kernel_h, window.kernel_w}.bytes(kQuadColumns, window.stride_w);
   }
-  return is(Algorithm::Window) ? 2 * window_pairs_size(window.kernel_h, window.kernel_w, window.stride_w, kColumns) : 0;
+  return is(Algorithm::Window) ? pair_bytes() : 0;
+}
+
+int64_t PackedInt8Depthwise::pair_bytes() const {
+  return 2 * window_pairs_size(window.kernel_h, window.kernel_w, window.stride_w, kColumns);
 }
 
 // Returns the number of input lines, `dilation` apart, that `rows` rows of outputs read.

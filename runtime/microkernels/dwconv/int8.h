@@ -51,6 +51,7 @@ class PackedInt8Depthwise {
   int64_t blocks() const;
   int64_t block_bytes() const;
   int64_t tap_bytes() const;
+  int64_t pair_bytes() const;
   int64_t columns(int64_t width) const;
   int64_t max_rows(int64_t width) const;
   int64_t lines(int64_t rows) const;
