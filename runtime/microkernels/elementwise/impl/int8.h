@@ -36,7 +36,9 @@ static void dequantize_int8(const uint8_t* __restrict x, uint8_t sign_mask, int6
   }
 }
 
-static void dequantize_int4(const uint8_t* __restrict x, int64_t n, float zero, float scale, float* __restrict to) {
+// It is optimized for size.
+[[gnu::cold]] static void dequantize_int4(const uint8_t* __restrict x, int64_t n, float zero, float scale,
+                                          float* __restrict to) {
   int64_t i = 0;
 #if defined(__AVX2__)
 #if defined(__AVX512F__)

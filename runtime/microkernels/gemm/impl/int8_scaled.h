@@ -20,6 +20,14 @@ RL_INLINE float total_of(const Reals& x) {
   return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 }
 
+// Adds the totals of `columns` of the vectors [rows, step] to the sums.
+RL_ONCE_STATIC void add_totals(const Reals* vectors, int rows, int step, int64_t columns, float* sums,
+                               int64_t sums_stride) {
+  for (int i = 0; i < rows; ++i, vectors += step, sums += sums_stride) {
+    for (int64_t j = 0; j < columns; ++j) sums[j] += total_of(vectors[j]);
+  }
+}
+
 RL_INLINE int number_at(const uint8_t* rhs, bool is_int4, int64_t k) {
   if (is_int4) return (k % 2 == 0 ? rhs[k / 2] >> 4 : rhs[k / 2] & 15) - 8;
   return static_cast<int8_t>(rhs[k]);
@@ -109,12 +117,14 @@ RL_INLINE void add_scaled_tile(const ScaledDots& dots, int64_t columns, const ui
     }
     x += Rows * count, rhs += Int4 ? count / 2 : count;
   }
+  Reals results[Rows][Columns];
   RL_UNROLL for (int i = 0; i < Rows; ++i) {
     RL_UNROLL for (int j = 0; j < Columns; ++j) {
       RL_UNROLL for (int c = 1; c < kChains; ++c) acc[i][j][0] += acc[i][j][c];
-      if (j < columns) sums[i * dots.sums_stride + j] += total_of(acc[i][j][0]);
+      results[i][j] = acc[i][j][0];
     }
   }
+  add_totals(results[0], Rows, Columns, columns, sums, dots.sums_stride);
 }
 
 template <bool Int4, int Rows>
