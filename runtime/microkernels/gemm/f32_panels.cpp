@@ -54,7 +54,9 @@ Part part_at(const Panels& p, int64_t index, int64_t count) {
 
 // Returns whether 16-bit weights are converted to float32 in registers. With few rows, each weight is used so rarely
 // that this is faster than converting a panel in memory.
-inline bool converts_in_registers(const Panels& p) { return p.b.f16 && p.m <= p.kernels->gemm_rows; }
+inline bool converts_in_registers(const Panels& p) {
+  return p.b.f16 && p.m <= p.kernels->gemm_rows && p.kernels->packed->f16_panel;
+}
 inline bool has_pairs(const Panels& p) { return p.pairs && !converts_in_registers(p); }
 
 // Rounds the LHS of a part to bfloat16, for all tiles.

@@ -219,7 +219,8 @@ struct F32PackedMicrokernels {
   // WebAssembly, and not in the generic code for x86-64).
   void (*row)(const float* x, int64_t k, const float* b, const float* bias, float* c, int64_t columns, bool ends,
               const Epilogue& epilogue);
-  // As panel(), for panels of 16-bit floats, which are converted to float32 in registers. 1 <= rows <= gemm_rows.
+  // As panel(), for panels of 16-bit floats, which are converted to float32 in registers. 1 <= rows <= gemm_rows. Small
+  // code has no such function: f16_panel is null.
   void (*f16_panel)(F16Type type, int rows, int vectors, const PanelTile& tile);
   void (*f16_row)(F16Type type, const float* x, int64_t k, const uint16_t* b, const float* bias, float* c,
                   int64_t columns, bool ends, const Epilogue& epilogue);

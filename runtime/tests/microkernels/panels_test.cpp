@@ -41,12 +41,13 @@ TEST_P(PanelsTest, TapsOverThePaddingAreSkipped) {
         const auto product = [&](const PackedWeights& weights, const float* zero, const float* given) {
           std::vector<const float*> rows;
           for (int64_t i = 0; i < taps * m; ++i) rows.push_back(i / m == tap ? zero : a.data() + i % m * k);
-          std::vector<float> c(static_cast<size_t>(m * n));
+          std::vector<float> c(static_cast<size_t>(m * n)), widened(static_cast<size_t>(taps * k * panel));
           Panels p{};
           p.kernels = &kernels;
           p.rows = rows.data();
           p.row_step = p.m = m;
           p.zeros = given;
+          p.widened = widened.data();
           p.taps = taps;
           p.k = k;
           p.n = n;
@@ -200,7 +201,7 @@ TEST_P(PanelsTest, FewRowsAndWeightsOfSixteenBits) {
       kernels.packed->f16_row(type, x.data(), k, stored.data(), bias.data(), c.data(), n, n % 2 == 0, e);
       expect(c, 0, 0, n, rounded.data(), addend.data());
       const int64_t first = (n - 1) / panel * panel;
-      for (int rows = 1; rows <= kernels.gemm_rows; ++rows) {
+      for (int rows = 1; kernels.packed->f16_panel && rows <= kernels.gemm_rows; ++rows) {
         std::vector<float> sums(static_cast<size_t>(rows * (n - first)));
         const auto lines = rows_of(x, k);
         microkernels::PanelTile tile{};

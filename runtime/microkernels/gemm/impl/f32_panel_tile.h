@@ -177,13 +177,12 @@ static void panel_tile(const PanelTile& t) {
 
 using PanelTileFunction = void (*)(const PanelTile&);
 
-// Float32 tiles with more rows always prefetch, with every term. This takes no additional time because of their many
-// multiplications, and one function for each size saves code.
+// Tiles with more rows prefetch with every term. This takes no additional time because of their many multiplications,
+// and it saves code.
 inline constexpr int kSparseRows = 4;
 
-template <typename Stored>
 constexpr Fetching fetching_of(Fetching ahead, int rows) {
-  return kFetches && std::is_same_v<Stored, Float32> && rows > kSparseRows ? Fetching::Dense : ahead;
+  return ahead == Fetching::Sparse && rows > kSparseRows ? Fetching::Dense : ahead;
 }
 
 // Returns the row count of the first tile of `rows` rows. There are few tiles in compact code and for weights of 16
@@ -198,7 +197,7 @@ constexpr int panel_rows(int rows) {
 template <typename Stored, int Vectors, Fetching Ahead, int Step = Vectors * kWidth, int... I>
 static void panel_of(int rows, const PanelTile& tile, std::integer_sequence<int, I...>) {
   static constexpr PanelTileFunction by_rows[] = {
-      &panel_tile<Stored, panel_rows<Stored>(I + 1), Vectors, fetching_of<Stored>(Ahead, I + 1), Step>...};
+      &panel_tile<Stored, panel_rows<Stored>(I + 1), Vectors, fetching_of(Ahead, I + 1), Step>...};
   by_rows[rows - 1](tile);
 }
 
@@ -206,13 +205,13 @@ static void panel_of(int rows, const PanelTile& tile, std::integer_sequence<int,
 template <int Most, int Vectors, int Step = Vectors * kWidth>
 static void panel_across(int rows, const PanelTile& tile) {
   using Rows = std::make_integer_sequence<int, Most>;
-  if constexpr (kFetches) {
-    if (tile.ahead && tile.ahead_step > 64 / kTerms) {
-      return panel_of<Float32, Vectors, Fetching::Dense, Step>(rows, tile, Rows{});
-    }
-    if (tile.ahead) return panel_of<Float32, Vectors, Fetching::Sparse, Step>(rows, tile, Rows{});
+  if constexpr (!kFetches) {
+    panel_of<Float32, Vectors, Fetching::None, Step>(rows, tile, Rows{});
+  } else if (tile.ahead && tile.ahead_step > 64 / kTerms) {
+    panel_of<Float32, Vectors, Fetching::Dense, Step>(rows, tile, Rows{});
+  } else {
+    panel_of<Float32, Vectors, Fetching::Sparse, Step>(rows, tile, Rows{});
   }
-  panel_of<Float32, Vectors, Fetching::None, Step>(rows, tile, Rows{});
 }
 
 }  // namespace rushlight::microkernels::RL_ISA

@@ -29,7 +29,7 @@ static constexpr F32PackedMicrokernels make_packed_table() {
   RL_SET_PACKED(line, line);
   RL_SET_PACKED(row, row);
   if (is_selected("f16")) {
-    RL_SET_PACKED(f16_panel, f16_panel);
+    if (!kIsSmall) RL_SET_PACKED(f16_panel, f16_panel);
     RL_SET_PACKED(f16_row, f16_row);
   }
   RL_SET_PACKED(depthwise, depthwise_run);
