@@ -106,7 +106,21 @@ def an_expanded_view(x: Any) -> Any:
     return y, v, w, mask
 
 
+def items_of_lists(x: Any) -> Any:
+    y = x.clone()
+    first, second = y.chunk(2, 1)
+    row = y.unbind(0)[2]
+    part = y.split([1, 3], dim=-1)[1]
+    first.mul_(-1)
+    y[0] += 1
+    row.copy_(second[:, 0])
+    y.split(3)[1].zero_()
+    part.t()[0].add_(0.5)
+    return y, first, second, row, part
+
+
 CASES = [
+    items_of_lists,
     an_expanded_view,
     a_view_of_a_base_in_another_order,
     content_in_another_order,

@@ -29,8 +29,8 @@ Emit = Callable[[OpOverload, tuple[Argument, ...], dict[str, Argument]], Node]
 class Handle:
     """A tensor of the old graph: the new node with its content, and for a view its parent and operator.
 
-    `op` is None for a root and for an item of a list of views, such as a result of split. Such an item cannot
-    be computed again.
+    An item of a list of views, such as a result of split, has the operator that makes this item alone. `op`
+    is None for a root, and for an item whose position depends on a size. Such an item cannot be made again.
     """
 
     __slots__ = ("args", "kwargs", "node", "op", "parent", "root", "version")
@@ -71,7 +71,9 @@ class Aliases:
         if op is operator.getitem:
             base = source.args[0] if source.args else None
             if isinstance(base, Node) and isinstance(source.target, OpOverload) and is_view(source.target):
-                return Handle(node, self.of(base))
+                handle = Handle(node, self.of(base))
+                handle.op, handle.args = _view_of_item(source, node.args[1])
+                return handle
         if not isinstance(op, OpOverload) or not is_view(op):
             return Handle(node)
         handle = Handle(node, self.of(source))
@@ -86,7 +88,7 @@ class Aliases:
             emit: adds a call to the new graph, if a view must be computed again.
 
         Raises:
-            NeedsFallback: the handle is an item of a list of views whose base was written.
+            NeedsFallback: the handle is an item without an operator, and its base was written.
         """
         if handle.parent is None or handle.version == handle.root.version:
             return handle.node
@@ -157,6 +159,23 @@ _SCATTERS: dict[object, OpOverload] = {
     aten.select.int: aten.select_scatter.default,
     aten.diagonal.default: aten.diagonal_scatter.default,
 }
+
+
+def _view_of_item(views: Node, index: Any) -> tuple[OpOverload | None, tuple[Any, ...]]:
+    """Returns the operator and the arguments, after the base, that make one item of a list of views."""
+    dims = views.args[1:] if views.target is aten.unbind.int else views.args[2:]
+    dim = dims[0] if dims else views.kwargs.get("dim", 0)
+    if views.target is aten.unbind.int:
+        return aten.select.int, (dim, index)
+    sizes: Any = views.args[1]
+    if views.target is aten.split.Tensor:
+        sizes = [sizes] * (index + 1)
+    elif views.target is not aten.split_with_sizes.default:
+        return None, ()
+    if not all(isinstance(size, int) for size in sizes[: index + 1]):
+        return None, ()
+    start = sum(sizes[:index])
+    return aten.slice.Tensor, (dim, start, start + sizes[index])
 
 
 def is_view(op: OpOverload) -> bool:
