@@ -170,10 +170,10 @@ KINDS: dict[str, tuple[float, Callable[[Scope], Value | None]]] = {
     "control and state": (4.0, _control_state),
     "numbers": (10.0, _numbers),
     "int8": (4.0, _quantized),
-    "strided": (4.0, _strided),
-    "constants": (4.0, _constants),
-    "complex": (4.0, _spectra),
-    "sizes from data": (4.0, _selections),
+    "strided": (4.5, _strided),
+    "constants": (4.5, _constants),
+    "complex": (4.5, _spectra),
+    "sizes from data": (4.5, _selections),
 }
 DYNAMIC = (
     "graph",
