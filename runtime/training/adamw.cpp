@@ -32,8 +32,9 @@ struct Factors {
 
 // Updates all elements of a parameter and its moments. `maximum` is only used with AMSGrad.
 template <bool kAmsgrad, typename T, typename C>
-void update(const Factors<C>& factors, int64_t count, T* __restrict parameter, const T* __restrict gradient,
-            C* __restrict mean, C* __restrict square, C* __restrict maximum) {
+inline __attribute__((always_inline)) void update(const Factors<C>& factors, int64_t count, T* __restrict parameter,
+                                                  const T* __restrict gradient, C* __restrict mean,
+                                                  C* __restrict square, C* __restrict maximum) {
   const Factors<C> f = factors;
   for (int64_t i = 0; i < count; ++i) {
     const C g = static_cast<C>(gradient[i]);
@@ -48,6 +49,28 @@ void update(const Factors<C>& factors, int64_t count, T* __restrict parameter, c
     const C decayed = f.decay * static_cast<C>(parameter[i]);
     parameter[i] = static_cast<T>(decayed - f.rate * m / (std::sqrt(v) / f.correction + f.eps));
   }
+}
+
+template <bool kAmsgrad, typename T, typename C>
+void update_reals(const Factors<C>& factors, int64_t count, T* __restrict parameter, const T* __restrict gradient,
+                  C* __restrict mean, C* __restrict square, C* __restrict maximum) {
+  update<kAmsgrad>(factors, count, parameter, gradient, mean, square, maximum);
+}
+
+// For 16-bit parameters, whose conversions would make vectorized code long. It is optimized for size.
+template <bool kAmsgrad, typename T, typename C>
+[[gnu::cold]] void update_halves(const Factors<C>& factors, int64_t count, T* __restrict parameter,
+                                 const T* __restrict gradient, C* __restrict mean, C* __restrict square,
+                                 C* __restrict maximum) {
+  update<kAmsgrad>(factors, count, parameter, gradient, mean, square, maximum);
+}
+
+template <bool kAmsgrad, typename T, typename C>
+constexpr auto update_function() {
+  if constexpr (sizeof(T) == 2)
+    return &update_halves<kAmsgrad, T, C>;
+  else
+    return &update_reals<kAmsgrad, T, C>;
 }
 
 }  // namespace
@@ -93,7 +116,7 @@ Error adamw_step(const AdamWOptions& options, const Tensor& parameter, const Ten
       }
     }
     const Factors<C> factors(options, step);
-    const auto run = options.amsgrad ? update<true, T, C> : update<false, T, C>;
+    const auto run = options.amsgrad ? update_function<true, T, C>() : update_function<false, T, C>();
     run(factors, parameter.numel(), parameter.mutable_data_ptr<T>(), gradient.const_data_ptr<T>(), m, v, x);
   });
   return Error::Ok;
