@@ -40,8 +40,9 @@ Result<void*> KernelRuntimeContext::allocate_temp(size_t size, size_t alignment)
   const Error before = native_->failure();
   void* memory = native_->allocate_temporary(size, alignment);
   if (memory) return memory;
+  const bool has_allocator = native_->allocate_temporary(0, 1) != nullptr;
   native_->fail(before);  // the kernel decides how to handle the failed allocation
-  return internal::log_error(Error::MemoryAllocationFailed);
+  return internal::log_error(has_allocator ? Error::MemoryAllocationFailed : Error::NotFound);
 }
 
 Error DataLoader::check_range(size_t offset, size_t count) const {

@@ -122,6 +122,18 @@ Result<Method> Program::load_method(const char* method_name, MemoryManager* memo
                                     const NamedDataMap* named_data_map, const LoadBackendOptionsMap* backend_options,
                                     Span<const Kernel> kernel_registry) const {
   ET_CHECK_OR_RETURN_ERROR(memory_manager != nullptr, InvalidArgument, "a method needs a MemoryManager");
+  auto plan = native_->program().plan(method_name);
+  if (!plan.ok()) return internal::log_argument_error(plan.error());
+  ET_CHECK_OR_RETURN_ERROR(memory_manager->planned_memory() || plan->num_planned_memories() == 0, InvalidState,
+                           "the method %s needs planned memory, but the MemoryManager has none", method_name);
+  return load_method_with_memory(method_name, memory_manager, event_tracer, named_data_map, backend_options,
+                                 kernel_registry);
+}
+
+Result<Method> Program::load_method_with_memory(const char* method_name, MemoryManager* memory_manager,
+                                                EventTracer* event_tracer, const NamedDataMap* named_data_map,
+                                                const LoadBackendOptionsMap* backend_options,
+                                                Span<const Kernel> kernel_registry) const {
   auto services = std::make_unique<Method::Services>();
   auto plan = native_->program().plan(method_name);
   if (!plan.ok()) return internal::log_argument_error(plan.error());

@@ -222,10 +222,10 @@ Error Module::load_method(const std::string& method_name, runtime::HierarchicalA
   const NamedDataMap* data = merged_data_map_           ? merged_data_map_.get()
                              : named_data_maps_.empty() ? nullptr
                                                         : named_data_maps_.front().get();
-  RL_ASSIGN(Method method,
-            program_->load_method(method_name.c_str(), holder->memory.get(),
-                                  event_tracer ? event_tracer : event_tracer_.get(), data,
-                                  backend_options ? backend_options : &backend_options_map_, holder->kernels));
+  RL_ASSIGN(Method method, program_->load_method_with_memory(method_name.c_str(), holder->memory.get(),
+                                                             event_tracer ? event_tracer : event_tracer_.get(), data,
+                                                             backend_options ? backend_options : &backend_options_map_,
+                                                             holder->kernels));
   holder->method = std::make_unique<Method>(std::move(method));
   methods_[method_name] = std::move(holder);
   return Error::Ok;

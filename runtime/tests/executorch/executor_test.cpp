@@ -15,6 +15,7 @@ using runtime::EValue;
 using runtime::Method;
 using runtime::Program;
 using runtime::Result;
+using runtime::Span;
 
 TEST(ExecuTorchProgram, RefusesOtherBytes) {
   int loads = 0;
@@ -30,7 +31,12 @@ TEST(ExecuTorchMethod, RunsStepByStep) {
   EXPECT_STREQ(*program->get_method_name(0), "forward");
   EXPECT_EQ(program->get_named_data_map().error(), Error::NotFound);
   extension::MallocMemoryAllocator allocator;
-  runtime::MemoryManager memory(&allocator);
+  runtime::MemoryManager without_planned(&allocator);
+  EXPECT_EQ(program->load_method("forward", &without_planned).error(), Error::InvalidState);
+  alignas(16) uint8_t planned[64];
+  Span<uint8_t> buffers[] = {{planned, sizeof(planned)}};
+  runtime::HierarchicalAllocator hierarchy({buffers, size_t{1}});
+  runtime::MemoryManager memory(&allocator, &hierarchy);
   Result<Method> method = program->load_method("forward", &memory);
   ASSERT_TRUE(method.ok());
   const auto x = extension::make_tensor_ptr({1.0f, 2.0f});

@@ -105,7 +105,13 @@ TEST(ExecuTorchKernels, AreCalledDirectlyInTests) {
   EXPECT_TENSOR_CLOSE_WITH_TOL(out, tensors.make({2}, {6.01, 8}), 0.01, 0);
   EXPECT_TENSOR_NE(out, tensors.make({2}, {6.01, 8}));
   EXPECT_EQ(context.failure_state(), Error::Ok);
-  EXPECT_EQ(context.allocate_temp(8).error(), Error::MemoryAllocationFailed) << "there is no allocator";
+  EXPECT_EQ(context.allocate_temp(8).error(), Error::NotFound) << "there is no allocator";
+  uint8_t pool[8];
+  runtime::MemoryAllocator scratch(sizeof(pool), pool);
+  KernelRuntimeContext with_scratch(nullptr, &scratch);
+  EXPECT_EQ(*with_scratch.allocate_temp(8, 1), pool);
+  EXPECT_EQ(with_scratch.allocate_temp(8, 1).error(), Error::MemoryAllocationFailed);
+  EXPECT_EQ(with_scratch.failure_state(), Error::Ok);
 }
 
 }  // namespace

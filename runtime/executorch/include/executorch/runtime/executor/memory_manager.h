@@ -8,8 +8,8 @@
 namespace executorch {
 namespace runtime {
 
-// The memories of a method. The caller owns them, and they must outlive the method. If the planned memory or the
-// scratch memory is null, the method allocates it.
+// The memories of a method. The caller owns them, and they must outlive the method. The planned memory may be null only
+// if the method plans no tensors. If the scratch memory is null, the method allocates it.
 class MemoryManager final {
  public:
   explicit MemoryManager(MemoryAllocator* method_allocator, HierarchicalAllocator* planned_memory = nullptr,

@@ -61,7 +61,8 @@ class Program final {
   Result<const char*> get_method_name(size_t method_index) const;
   Result<MethodMeta> method_meta(const char* method_name) const;
   // Loads a method. The memories, the tracer and the map must outlive the method. Kernels of `kernel_registry` have
-  // priority over registered kernels.
+  // priority over registered kernels. Errors: InvalidState if the method plans tensors and `memory_manager` has no
+  // planned memory.
   Result<Method> load_method(const char* method_name, MemoryManager* memory_manager,
                              EventTracer* event_tracer = nullptr, const NamedDataMap* named_data_map = nullptr,
                              const LoadBackendOptionsMap* backend_options = nullptr,
@@ -76,6 +77,12 @@ class Program final {
   static constexpr size_t kMinHeadBytes = 64;
   // Returns whether a file with these first bytes is a program.
   static HeaderStatus check_header(const void* data, size_t size);
+
+  // Does the same as load_method(). Planned memory is allocated if the MemoryManager has none.
+  Result<Method> load_method_with_memory(const char* method_name, MemoryManager* memory_manager,
+                                         EventTracer* event_tracer, const NamedDataMap* named_data_map,
+                                         const LoadBackendOptionsMap* backend_options,
+                                         Span<const Kernel> kernel_registry) const;
 
   const std::shared_ptr<::rushlight::LoadedProgram>& native() const { return native_; }
 
