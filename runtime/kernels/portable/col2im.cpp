@@ -7,6 +7,14 @@
 #include "kernels/shared/fill.h"
 
 namespace rushlight::portable {
+namespace {
+
+template <typename T>
+void add_to(void* sum, const void* value) {
+  *static_cast<T*>(sum) = add_elements(*static_cast<T*>(sum), element(static_cast<const T*>(value)));
+}
+
+}  // namespace
 
 void col2im_out(KernelRuntimeContext& context, const Tensor& in, Span<const int64_t> output_size,
                 Span<const int64_t> kernel, Span<const int64_t> dilation, Span<const int64_t> padding,
@@ -28,14 +36,12 @@ void col2im_out(KernelRuntimeContext& context, const Tensor& in, Span<const int6
   if (!require_same_dtype(context, in, out) || !resize_out(context, out, shape.span())) return;
   fill_tensor(context, out, 0);
   const ImageLayout image(out, 2);
+  // The loops exist once for all dtypes, and call a function for each element.
+  void (*add)(void*, const void*) = nullptr;
   static constexpr DtypeSet kTypes = dtypes::kAll;
-  switch_dtype<kTypes>(context, in.scalar_type(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    for_each_column(columns, image, in, [&](int64_t image_offset, int64_t column_offset) {
-      if (image_offset < 0) return;
-      T* const sum = out.mutable_data_ptr<T>() + image_offset;
-      *sum = add_elements(*sum, element(in.const_data_ptr<T>() + column_offset));
-    });
+  switch_dtype<kTypes>(context, in.scalar_type(), [&](auto tag) { add = &add_to<typename decltype(tag)::type>; });
+  for_each_column(columns, image, in, [&](int64_t image_offset, int64_t column_offset) {
+    if (image_offset >= 0) add(at(out, image_offset), at(in, column_offset));
   });
 }
 
