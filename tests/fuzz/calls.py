@@ -81,6 +81,9 @@ LIBRARIES = ("portable", "optimized", "quantized")
 
 _IMAGE: Any = {"dtype": "float32", "sizes": [2, 3, 4, 5, 6]}
 _MATRIX: Any = {"dtype": "float32", "sizes": [3, 4]}
+_VECTOR, _MASK, _QUERY, _TOKENS, _CACHE = (
+    {"dtype": "float32", "sizes": sizes} for sizes in ([1], [2, 6], [1, 2, 4, 3], [1, 2, 2, 3], [1, 6, 2, 3])
+)
 # Calls of kernels whose tests have no reference, or have larger tensors.
 _OTHERS: dict[str, list[Any]] = {
     "aten::rand.out": [[[3, 4], _MATRIX]],
@@ -92,6 +95,17 @@ _OTHERS: dict[str, list[Any]] = {
         for mode, padding, aligned in ((0, 0, False), (1, 1, True), (0, 2, True))
         for out in [{"dtype": "float32", "sizes": [2, 3, 2, 3, 2]}]
     ],
+    "llama::custom_sdpa.out": [
+        [_QUERY, _CACHE, _CACHE, 3, mask, 0.0, not mask, 0.5, _QUERY] for mask in (None, _MASK)
+    ],
+    "llama::sdpa_with_kv_cache.out": [
+        [_QUERY, _TOKENS, _TOKENS, _CACHE, _CACHE, 3, 2, None, 0.0, True, None, _QUERY]
+    ],
+    "llama::update_cache.out": [[_TOKENS, _CACHE, 3, _VECTOR]],
+    "llama::update_cache_with_indices.out": [
+        [_TOKENS, _CACHE, 3, {"dtype": "int64", "sizes": [1, 2], "range": [0, 5]}, _VECTOR]
+    ],
+    "llama::fast_hadamard_transform.out": [[{"dtype": "float32", "sizes": [3, 8]}] * 2],
     "dim_order_ops::_clone_dim_order.out": [[_MATRIX, False, [0, 1], _MATRIX]],
     "rushlight::choose_qparams_per_token_symmetric.out": [
         [_MATRIX, -127, 127, 1e-7, {"type": "int8"}, *({"dtype": dtype, "sizes": [3, 1]} for dtype in dtypes)]

@@ -13,6 +13,7 @@ from torch import nn
 Ask = Callable[[dict[str, str]], None]
 
 NAMES = ("add", "digits", "mobilenet_v2", "resnet18", "bert")
+LANGUAGE = ("cached_attention",)  # with operators of language models
 HALF = ("mobilenet_v2", "block", "perceptron")  # also in float16, as <name>_half
 
 
@@ -40,6 +41,38 @@ class Digits(nn.Module):
         return self.classifier(torch.flatten(self.features(images), 1))
 
 
+class CachedAttention(nn.Module):
+    """Attention of three tokens, with operators of `llama` and caches of 16 positions.
+
+    The caches have no initial values in ExecuTorch's programs, so that only written positions are read.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        register_language_operators()
+        self.query, self.key, self.value = (nn.Linear(32, size) for size in (32, 16, 16))
+        self.register_buffer("keys", torch.randn(1, 16, 2, 8))
+        self.register_buffer("values", torch.randn(1, 16, 2, 8))
+
+    def forward(self, x: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
+        llama = torch.ops.llama
+        query = self.query(x).view(1, 3, 4, 8)
+        key, value = (layer(x).view(1, 3, 2, 8) for layer in (self.key, self.value))
+        llama.update_cache(key, self.keys, 0)
+        llama.update_cache_with_indices(value, self.values, 0, indices)
+        result = llama.custom_sdpa(query, self.keys, self.values, 0, None, 0.0, True)
+        return llama.fast_hadamard_transform(result.reshape(1, 3, 32))
+
+
+def register_language_operators() -> None:
+    """Imports the module of this environment that registers the operators of `llama`."""
+    try:
+        from executorch.extension.llm.custom_ops import custom_ops
+    except ImportError:
+        import rushlight.ir.llm_ops as custom_ops  # type: ignore[no-redef]
+    assert custom_ops is not None
+
+
 def build(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     """Returns the model in eval mode and its inputs. Images have 96 x 96 pixels."""
     if name.endswith("_half"):
@@ -50,6 +83,11 @@ def build(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     torch.manual_seed(0)
     if name == "add":
         return Add(), (torch.randn(3, 4, generator=generator), torch.randn(4, generator=generator))
+    if name == "cached_attention":
+        return CachedAttention().eval(), (
+            torch.randn(1, 3, 32, generator=generator),
+            torch.tensor([[0, 1, 2]]),
+        )
     if name == "digits":
         return Digits().eval(), (torch.rand(2, 1, 8, 8, generator=generator),)
     from models.catalog import build as build_measured

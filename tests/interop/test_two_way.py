@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.interop.cases import NAMES, Ask, build
+from tests.interop.cases import LANGUAGE, NAMES, Ask, build
 
 from rushlight.exir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
 from rushlight.runtime import Runtime
@@ -21,7 +21,7 @@ def assert_agree(got: list[torch.Tensor], expected: list[torch.Tensor]) -> None:
         assert (a - b).abs().max() <= TOLERANCE * max(1.0, float(b.abs().max()))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *LANGUAGE])
 def test_its_files_run_here(name: str, peer: Ask, tmp_path: Path) -> None:
     peer({"compile": name, "folder": str(tmp_path)})
     saved = torch.load(tmp_path / "expected.pt")
@@ -31,7 +31,7 @@ def test_its_files_run_here(name: str, peer: Ask, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lower", [to_edge, to_edge_transform_and_lower], ids=["to_edge", "lower"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *LANGUAGE])
 def test_our_files_run_there(name: str, lower: object, peer: Ask, tmp_path: Path) -> None:
     module, inputs = build(name)
     with torch.no_grad():

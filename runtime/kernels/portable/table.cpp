@@ -14,6 +14,9 @@
 #if __has_include("kernels/portable/linalg.inc")
 #include "kernels/portable/linalg.h"
 #endif
+#if __has_include("kernels/portable/llm.inc")
+#include "kernels/portable/llm.h"
+#endif
 #if __has_include("kernels/portable/nn.inc")
 #include "kernels/portable/nn.h"
 #endif
@@ -44,6 +47,9 @@ constexpr Kernel kRows[] = {
 #endif
 #if __has_include("kernels/portable/linalg.inc")
 #include "kernels/portable/linalg.inc"
+#endif
+#if __has_include("kernels/portable/llm.inc")
+#include "kernels/portable/llm.inc"
 #endif
 #if __has_include("kernels/portable/nn.inc")
 #include "kernels/portable/nn.inc"
