@@ -34,6 +34,7 @@ NOT_IN_REPOSITORY = re.compile(
     r"|(.*/)?selected_operators\.yaml|tokenizer(_config)?\.json|model_c/model\.h|results/output_i\.npy"
     r"|swift/Rushlight\.xcframework|(torchvision|timm|transformers)/\w+"
     r"|c10/.*|(NativeFunctions|RegisterKernels)\.h|extension/llm|tools/cmake/(Utils|Codegen)\.cmake"
+    r"|Register(CPUCustomOps|CodegenUnboxedKernelsEverything)\.cpp"
 )
 PATH = re.compile(r"[\w.*-]+(/[\w.*-]+)+/?|[\w-]+/|[\w-]+\.(py|cpp|h|fbs|md|toml|yaml|json)")
 MODULE = re.compile(r"(?:python -m )?((?:rushlight|tests|benchmarks|models)(?:\.[a-z_]\w*)+)(?:\(.*\))?")
