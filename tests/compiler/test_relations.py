@@ -158,3 +158,22 @@ def test_comparisons_of_example_sizes_in_decompositions_are_no_relations() -> No
         for size in (4, 6, 8):
             x = torch.randn(size, 1, 4)
             torch.testing.assert_close(module(x), Diagonal()(x))
+
+
+def test_guards_that_torch_adds_when_it_decomposes_are_no_relations(tmp_path: Path) -> None:
+    """Torch assumes sizes of at least 2, but the exported program supports 0 and 1."""
+
+    class Copy(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(x)[None].clone()
+
+    shapes = ({0: Dim("batch", max=6)},)
+    torch.export.save(
+        torch.export.export(Copy(), (torch.randn(2, 4, 9, 6),), dynamic_shapes=shapes), tmp_path / "copy.pt2"
+    )
+    program = torch.export.load(tmp_path / "copy.pt2")
+    program.run_decompositions({})
+    module = rushlight.load(rushlight.compile(program).buffer)
+    for size in (0, 1, 5):
+        x = torch.randn(size, 4, 9, 6)
+        torch.testing.assert_close(module(x), Copy()(x))

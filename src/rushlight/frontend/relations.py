@@ -10,7 +10,8 @@ import sympy
 import torch
 from torch.export import ExportedProgram
 from torch.fx import Node
-from torch.utils._sympy.value_ranges import bound_sympy
+from torch.utils._sympy.numbers import int_oo
+from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 from rushlight.ir import meta
 from rushlight.ir.facts import Relation
@@ -45,9 +46,12 @@ def relations_of(program: ExportedProgram) -> tuple[Relation, ...]:
     environment = shape_env_of(program)
     if environment is not None:
         for guard in environment.guards:
-            if _LAYOUT.search(str(guard.sloc)):
-                continue
-            found.setdefault(guard.expr, _line_of(str(guard.sloc)))
+            line = _line_of(str(guard.sloc))
+            is_torchs = _LAYOUT.search(str(guard.sloc)) or (
+                line is None and _holds_from_two(guard.expr, program.range_constraints)
+            )
+            if not is_torchs:
+                found.setdefault(guard.expr, line)
     relations = {relation: line for relation, line in found.items() if not _is_bound(relation)}
     for node in program.graph.nodes:
         for size, least in _least_sizes(node, program.range_constraints):
@@ -94,6 +98,20 @@ def _least_sliced(arguments: dict[str, Any], length: int) -> int:
 
 def _static(number: object) -> TypeGuard[int]:
     return isinstance(number, int)
+
+
+def _holds_from_two(relation: sympy.Basic, ranges: Ranges) -> bool:
+    """Whether an inequality of one symbol holds for all sizes in its range that are at least 2.
+
+    Torch records such guards when it decomposes a program. They state only what torch assumes of each size.
+    """
+    if not isinstance(relation, sympy.Lt | sympy.Le | sympy.Gt | sympy.Ge) or len(relation.free_symbols) != 1:
+        return False
+    (symbol,) = relation.free_symbols
+    upper = ranges[symbol].upper if symbol in ranges else int_oo
+    difference = bound_sympy(relation.gts - relation.lts, {symbol: ValueRanges(2, max(2, upper))})
+    least = 0 if isinstance(relation, sympy.Ge | sympy.Le) else 1
+    return bool(difference.lower >= least)
 
 
 def _is_bound(relation: sympy.Expr) -> bool:
