@@ -42,10 +42,10 @@ foreach(kind portable optimized quantized)
   endif()
   rushlight_isa_sources(sources kernels/${kind})
   # These kernels are large, and few networks spend much time in them.
-  rushlight_optimize(size FILTER "/(special_|linalg_|(di|l|poly)?gamma|igamma|_[cp]dist|[a-z_]*cum|_?unique|mode|median|kthvalue|scatter|index_add|col2im|_native_batch|[a-z0-9_]*_backward)[a-z0-9_]*\\.cpp$" ${sources})
+  rushlight_optimize(size FILTER "/(special_|linalg_|(di|l|poly)?gamma|igamma|_[cp]dist|[a-z_]*cum|_?unique|mode|median|kthvalue|scatter|index_add|col2im|im2col|_native_batch|[a-z0-9_]*_backward)[a-z0-9_]*\\.cpp$" ${sources})
   if(kind STREQUAL "portable")
     # These kernels have optimized variants for the frequent dtypes, or are seldom used.
-    rushlight_optimize(size FILTER "/(all|any|argsort|bincount|embedding_bag|native_(group|layer)_norm|pow|topk)\\.cpp$" ${sources})
+    rushlight_optimize(size FILTER "/(add|all|any|argsort|bincount|embedding_bag|native_(group|layer)_norm|pow|sub|topk)\\.cpp$" ${sources})
     # The choices in these loops depend on the data. Vectors need no jumps.
     rushlight_optimize(vectors FILTER "/(addcdiv|addcmul|angle|clamp_max|clamp_min|copysign|hardshrink|leaky_relu|lerp|maximum|minimum|nan_to_num|softshrink|threshold)\\.cpp$" ${sources})
   endif()

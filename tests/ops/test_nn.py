@@ -303,10 +303,12 @@ CASES: dict[str, Callable[[], list[Case]]] = {
         *[Case(x(2, 3, 7, 8, dtype=d), [3, 2], [1, 1], [0, 0], [1, 1]) for d in (*FLOATS, *FLOAT16_TYPES)],
         Case(x(3, 7, 8), [3, 2], [2, 1], [1, 2], [2, 3]),
         Case(cl(x(2, 3, 7, 8)), [3, 2], [1, 2], [1, 0], [1, 2]),
+        Case(x(2, 3, 4, 2), [2, 2], [1, 3], [3, 4], [1, 2]),  # some lines have padding only
     ],
     "aten::col2im.out": lambda: [
         *[Case(x(2, 18, 35, dtype=d), [7, 8], [3, 2], [1, 1], [0, 0], [1, 1]) for d in FLOATS],
         Case(x(18, 12), [7, 8], [3, 2], [2, 1], [1, 2], [2, 3]),
+        Case(x(12, 36), [4, 2], [2, 2], [1, 3], [3, 4], [1, 2]),  # some lines have padding only
     ],
     "aten::_adaptive_avg_pool2d_backward.out": lambda: [
         *[Case(x(2, 3, 3, 5, dtype=d), x(2, 3, 7, 8, dtype=d)) for d in (*FLOATS, *FLOAT16_TYPES)],

@@ -10,8 +10,12 @@ namespace rushlight::portable {
 namespace {
 
 template <typename T>
-void add_to(void* sum, const void* value) {
-  *static_cast<T*>(sum) = add_elements(*static_cast<T*>(sum), element(static_cast<const T*>(value)));
+void add_line(void* image, const void* matrix, const ColumnLine& line) {
+  T* sum = static_cast<T*>(image) + line.pixel;
+  const T* x = static_cast<const T*>(matrix) + line.first + line.begin * line.step;
+  for (int64_t i = line.begin; i < line.end; ++i, sum += line.pixel_step, x += line.step) {
+    *sum = add_elements(*sum, element(x));
+  }
 }
 
 }  // namespace
@@ -36,12 +40,12 @@ void col2im_out(KernelRuntimeContext& context, const Tensor& in, Span<const int6
   if (!require_same_dtype(context, in, out) || !resize_out(context, out, shape.span())) return;
   fill_tensor(context, out, 0);
   const ImageLayout image(out, 2);
-  // The loops exist once for all dtypes, and call a function for each element.
-  void (*add)(void*, const void*) = nullptr;
+  // Only the innermost loop has a copy for each dtype.
+  void (*add)(void*, const void*, const ColumnLine&) = nullptr;
   static constexpr DtypeSet kTypes = dtypes::kAll;
-  switch_dtype<kTypes>(context, in.scalar_type(), [&](auto tag) { add = &add_to<typename decltype(tag)::type>; });
-  for_each_column(columns, image, in, [&](int64_t image_offset, int64_t column_offset) {
-    if (image_offset >= 0) add(at(out, image_offset), at(in, column_offset));
+  switch_dtype<kTypes>(context, in.scalar_type(), [&](auto tag) { add = &add_line<typename decltype(tag)::type>; });
+  for_each_column_line(columns, image, in, [&](const ColumnLine& line) {
+    if (line.begin < line.end) add(out.mutable_data_ptr(), in.const_data_ptr(), line);
   });
 }
 

@@ -19,8 +19,12 @@ void im2col_out(KernelRuntimeContext& context, const Tensor& in, Span<const int6
   if (!require_same_dtype(context, in, out) || !resize_out(context, out, shape.span())) return;
   switch_element_size(context, in.element_size(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    for_each_column(columns, image, out, [&](int64_t image_offset, int64_t column_offset) {
-      out.mutable_data_ptr<T>()[column_offset] = image_offset < 0 ? T{} : in.const_data_ptr<T>()[image_offset];
+    for_each_column_line(columns, image, out, [&](const ColumnLine& line) {
+      T* const to = out.mutable_data_ptr<T>() + line.first;
+      const T* const from = in.const_data_ptr<T>() + line.pixel;
+      for (int64_t i = 0; i < line.begin; ++i) to[i * line.step] = T{};
+      for (int64_t i = line.begin; i < line.end; ++i) to[i * line.step] = from[(i - line.begin) * line.pixel_step];
+      for (int64_t i = line.end; i < line.count; ++i) to[i * line.step] = T{};
     });
   });
 }

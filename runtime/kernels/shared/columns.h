@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/shared/window.h"
 
 namespace rushlight {
@@ -35,28 +37,52 @@ inline bool read_columns(KernelRuntimeContext& context, int64_t height, int64_t 
   return true;
 }
 
-// Calls body(offset in the image or -1 for padding, offset in `columns_tensor`) for every element of `columns_tensor`.
-// Its shape is [batch, channels x window, positions] or [channels x window, positions].
+// A line of elements of the im2col matrix, which read pixels of one line of the image, `window.stride[2]` pixels apart.
+// Elements [begin, end) read pixels, and the other elements read padding.
+struct ColumnLine {
+  int64_t count;  // elements
+  int64_t first;  // the offset of the first element in the matrix
+  int64_t step;   // from element to element
+  int64_t begin, end;
+  int64_t pixel;       // the offset of the pixel of element `begin` in the image, or 0
+  int64_t pixel_step;  // from pixel to pixel
+};
+
+// Returns the elements that read pixels: element i reads the pixel x + i * step of a line of `width` pixels.
+inline ColumnLine line_of_pixels(int64_t count, int64_t x, int64_t step, int64_t width) {
+  ColumnLine line{};
+  line.count = count;
+  line.begin = std::min(count, x < 0 ? (step - 1 - x) / step : 0);
+  line.end = x < width ? std::min(count, (width - 1 - x) / step + 1) : 0;
+  line.end = std::max(line.begin, line.end);
+  return line;
+}
+
+// Calls body(line) for every line of a matrix of shape [batch, channels x window, positions] or [channels x window,
+// positions].
 template <typename Body>
-void for_each_column(const Columns& columns, const ImageLayout& image, const Tensor& columns_tensor, const Body& body) {
+void for_each_column_line(const Columns& columns, const ImageLayout& image, const Tensor& matrix, const Body& body) {
   const Window3d& w = columns.window;
-  const int64_t rank = columns_tensor.dim();
-  const int64_t row_stride = columns_tensor.stride(rank - 2), column_stride = columns_tensor.stride(rank - 1);
-  const int64_t batch_stride = rank == 3 ? columns_tensor.stride(0) : 0;
+  const int64_t rank = matrix.dim();
+  const int64_t batch_stride = rank == 3 ? matrix.stride(0) : 0;
   for (int64_t n = 0; n < image.batch; ++n) {
     for (int64_t row = 0; row < image.channels * w.taps(); ++row) {
-      const int64_t channel = row / w.taps();
       const int64_t ky = row / w.kernel[2] % w.kernel[1], kx = row % w.kernel[2];
-      const int64_t plane = n * image.batch_stride + channel * image.channel_stride;
-      int64_t at = n * batch_stride + row * row_stride;
-      for (int64_t line = 0; line < columns.count[0]; ++line) {
-        const int64_t y = line * w.stride[1] - w.padding[1] + ky * w.dilation[1];
+      const int64_t plane = n * image.batch_stride + row / w.taps() * image.channel_stride;
+      const int64_t x = kx * w.dilation[2] - w.padding[2];
+      ColumnLine line = line_of_pixels(columns.count[1], x, w.stride[2], image.size[2]);
+      const int64_t begin = line.begin, end = line.end;
+      line.step = matrix.stride(rank - 1);
+      line.pixel_step = w.stride[2] * image.stride[2];
+      line.first = n * batch_stride + row * matrix.stride(rank - 2);
+      for (int64_t i = 0; i < columns.count[0]; ++i, line.first += line.count * line.step) {
+        const int64_t y = i * w.stride[1] - w.padding[1] + ky * w.dilation[1];
         const bool is_inside = y >= 0 && y < image.size[1];
-        int64_t x = kx * w.dilation[2] - w.padding[2];
-        for (int64_t i = 0; i < columns.count[1]; ++i, x += w.stride[2], at += column_stride) {
-          const bool has_pixel = is_inside && x >= 0 && x < image.size[2];
-          body(has_pixel ? plane + y * image.stride[1] + x * image.stride[2] : int64_t{-1}, at);
-        }
+        line.begin = is_inside ? begin : 0;
+        line.end = is_inside ? end : 0;
+        const bool has_pixels = line.begin < line.end;
+        line.pixel = has_pixels ? plane + y * image.stride[1] + (x + begin * w.stride[2]) * image.stride[2] : 0;
+        body(line);
       }
     }
   }
