@@ -9,6 +9,7 @@ from rushlight.backends.cpu.optimize.fuse_prologues import fuse_prologues
 from rushlight.backends.cpu.optimize.merge_convolutions import merge_convolutions
 from rushlight.backends.cpu.optimize.place_concatenations import place_concatenations
 from rushlight.backends.cpu.optimize.select_algorithms import select_algorithms
+from rushlight.backends.cpu.optimize.spread_pixels import spread_pixels
 from rushlight.backends.cpu.optimize.trim_kernels import trim_kernels
 from rushlight.backends.cpu.optimize.write_planes import write_planes
 from rushlight.backends.cpu.plan.node import PlanNode
@@ -23,6 +24,7 @@ PASSES: tuple[Pass, ...] = (
     # These passes change operations of the schema, and chains without registers:
     fuse_bottlenecks,
     fuse_prologues,
+    spread_pixels,
     assign_registers,
 )
 

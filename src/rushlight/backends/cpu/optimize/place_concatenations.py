@@ -13,7 +13,7 @@ Lowering makes four steps: the steps that compute a and b, and a copy of each to
 to the channels 0 to 2 of the result, and b to the channels 3 to 7. Channel c of pixel p of b is then at
 p * 8 + 3 + c in the result. This location is a slice of the channels:
 
-    _ChannelSlice(result, channels=5, pixel_stride=8, offset=3)
+    ChannelSlice(result, channels=5, pixel_stride=8, offset=3)
 
 If every step that uses b supports a pixel stride of 8, all of them use the slice instead of b, and the copy
 is removed. Each view of b is translated (the stride of a dimension of one element is irrelevant):
@@ -26,81 +26,32 @@ is removed. Each view of b is translated (the stride of a dimension of one eleme
 
 In another case, a and b are adjacent channels of one image x. For example, x has 10 channels, a is x[:, 0:3]
 and b is x[:, 3:8]. Then x already contains the concatenation, as
-_ChannelSlice(x, channels=8, pixel_stride=10, offset=0). The steps that read the result read this slice of x
+ChannelSlice(x, channels=8, pixel_stride=10, offset=0). The steps that read the result read this slice of x
 instead, and both copies are removed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from typing import NamedTuple
 
+from rushlight.backends.cpu.optimize.channel_slices import ChannelSlice, use_slice
 from rushlight.backends.cpu.optimize.context import Context
 from rushlight.backends.cpu.optimize.read_several_inputs import read_several_inputs
 from rushlight.backends.cpu.plan.aliases import Accesses
-from rushlight.backends.cpu.plan.node import Chain, Convolution, PlanNode
-from rushlight.backends.cpu.plan.operation import Operand, Operation
+from rushlight.backends.cpu.plan.node import PlanNode
 from rushlight.backends.cpu.plan.sizes import product, same
 from rushlight.backends.cpu.plan.tables import (
     Copy,
-    GroupNormStatistics,
-    Normalize,
-    Pool2d,
-    Reduce,
-    Resize2d,
     StorageKind,
 )
 from rushlight.backends.cpu.plan.tensor import Storage, Tensor
-
-# Operations that support any pixel stride of all their operands.
-_BY_PIXEL = (Pool2d, Chain, Copy, Resize2d, Normalize)
-# Operations that support any pixel stride of the operand `input`.
-_READ_BY_PIXEL = (Reduce, GroupNormStatistics)
 
 # An input is early if there are more steps than this between its last writer and its copy.
 _EARLY_STEPS = 8
 # Early inputs are copied if this reduces the peak memory to at most this share.
 _WORTH_COPIES = 0.95
-
-
-@dataclass(frozen=True)
-class _ChannelSlice:
-    """The location of a dense image in a larger storage; the module docstring has an example.
-
-    Channel c of pixel p is at p * pixel_stride + offset + c in the larger storage, and at p * channels + c in
-    the storage of the image.
-    """
-
-    storage: Storage  # the larger storage
-    channels: int  # of the image
-    pixel_stride: int
-    offset: int
-
-    def translate(self, view: Tensor) -> Tensor | None:
-        """Returns a view of the storage of the image as a view of the larger storage.
-
-        The result is None if a row of elements of the view continues in the channels of the next pixel, or if
-        a number is unknown.
-        """
-        numbers = (*view.sizes, *view.strides, view.offset)
-        if not all(isinstance(number, int) for number in numbers):
-            return None
-        pixel, channel = divmod(view.offset, self.channels)
-        last = channel  # the last channel of a pixel that the view reads
-        strides = []
-        for size, stride in zip(view.sizes, view.strides, strict=True):
-            if size == 1:
-                strides.append(1)
-            elif stride % self.channels == 0:
-                strides.append(stride // self.channels * self.pixel_stride)
-            else:
-                last += (size - 1) * stride
-                strides.append(stride)
-        if last >= self.channels:
-            return None
-        offset = pixel * self.pixel_stride + channel + self.offset
-        return replace(view, storage=self.storage, strides=tuple(strides), offset=offset)
 
 
 class _CopiedDimension(NamedTuple):
@@ -174,7 +125,7 @@ def _remove_copies(steps: list[PlanNode], kept: frozenset[int]) -> _PlacedSteps:
             continue
         location = _slice_of_input(source, target)
         is_early = accesses.position(step) - last_write.get(source.storage, 0) > _EARLY_STEPS
-        if location is not None and _use_slice(source.storage, location, accesses, [step]) and is_early:
+        if location is not None and use_slice(source.storage, location, accesses, [step]) and is_early:
             early.add(index)
     for storage in concatenations:
         _replace_by_adjacent_inputs(storage, accesses)
@@ -221,7 +172,7 @@ def _copied_dimensions(source: Tensor, target: Tensor) -> list[_CopiedDimension]
     return [_CopiedDimension(*dim) for dim in dims if dim[0] != 1]
 
 
-def _slice_of_input(source: Tensor, target: Tensor) -> _ChannelSlice | None:
+def _slice_of_input(source: Tensor, target: Tensor) -> ChannelSlice | None:
     """Returns the slice of the concatenation to which a copy moves a whole input.
 
     In the example, this is the slice of the result for b.
@@ -242,10 +193,10 @@ def _slice_of_input(source: Tensor, target: Tensor) -> _ChannelSlice | None:
         return None
     if any(dim.target_stride != dim.source_stride // channels * pixel_stride for dim in pixel):
         return None
-    return _ChannelSlice(target.storage, channels, pixel_stride, target.offset)
+    return ChannelSlice(target.storage, channels, pixel_stride, target.offset)
 
 
-def _slice_of_result(source: Tensor, target: Tensor) -> _ChannelSlice | None:
+def _slice_of_result(source: Tensor, target: Tensor) -> ChannelSlice | None:
     """Returns the slice of an input's storage that is the whole concatenation, if the other inputs agree.
 
     In the second case of the module docstring, the copies of a and b have the same slice of x.
@@ -273,57 +224,7 @@ def _slice_of_result(source: Tensor, target: Tensor) -> _ChannelSlice | None:
         if rest != 0 or dim.source_stride != pixels * pixel_stride:
             return None
     offset = source.offset - first_pixel * pixel_stride - first_channel
-    return _ChannelSlice(source.storage, channels, pixel_stride, offset) if offset >= 0 else None
-
-
-def _use_slice(
-    storage: Storage, location: _ChannelSlice, accesses: Accesses, removed: list[PlanNode]
-) -> bool:
-    """Lets all steps use a slice instead of the storage, and removes the copies that are then unnecessary.
-
-    Returns:
-        Whether all steps support the pixel stride of the slice. Otherwise nothing is changed.
-    """
-    others = [step for step in accesses.users(storage) if step not in removed]
-    changed = {step: _with_slice(storage, location, step) for step in others}
-    if any(operation is None for operation in changed.values()):
-        return False
-    for step, operation in changed.items():
-        assert operation is not None
-        accesses.change(step, operation)
-    for step in removed:
-        accesses.remove(step)
-    return True
-
-
-def _with_slice(storage: Storage, location: _ChannelSlice, step: PlanNode) -> Operation[Tensor] | None:
-    """Returns the step's operation with views of the slice; None if the step does not support them."""
-    operands = [(operand, view) for operand, view in step.operation.operands() if view.storage is storage]
-    if any(
-        location.translate(view) is None or not _supports_pixel_stride(step, operand)
-        for operand, view in operands
-    ):
-        return None
-
-    def change(_: Operand, view: Tensor) -> Tensor:
-        translated = location.translate(view) if view.storage is storage else view
-        assert translated is not None
-        return translated
-
-    return step.operation.mapped(change)
-
-
-def _supports_pixel_stride(step: PlanNode, operand: Operand) -> bool:
-    """Returns whether the operand may have any pixel stride."""
-    operation = step.operation
-    if isinstance(operation, Convolution):
-        if type(operation) is not Convolution or operand.name == "residual":
-            return False
-        # Only a Gemm supports a residual whose layout differs from the layout of the output.
-        return operand.is_read or operation.residual is None
-    return isinstance(operation, _BY_PIXEL) or (
-        isinstance(operation, _READ_BY_PIXEL) and operand.name == "input"
-    )
+    return ChannelSlice(source.storage, channels, pixel_stride, offset) if offset >= 0 else None
 
 
 def _replace_by_adjacent_inputs(storage: Storage, accesses: Accesses) -> None:
@@ -334,4 +235,4 @@ def _replace_by_adjacent_inputs(storage: Storage, accesses: Accesses) -> None:
     slices = {_slice_of_result(step.operation.reads()[0], step.output) for step in writers}
     location = slices.pop()
     if location is not None and not slices and location.storage is not storage:
-        _use_slice(storage, location, accesses, writers)
+        use_slice(storage, location, accesses, writers)
