@@ -5,7 +5,7 @@ from __future__ import annotations
 from rushlight.backends.cpu.target import Target
 
 _TILE_OVERHEAD = 8
-"""The time to start and store a tile in a product of a group, as a number of terms of a sum."""
+"""The time to start and store a tile of a product, as a number of terms of a sum."""
 _MULTIPLICATIONS_PER_CYCLE = 2
 """The vectors that a core multiplies and adds in a cycle."""
 
@@ -25,8 +25,7 @@ def grouped_product_cycles(groups: int, rows: int, depth: int, columns: int, tar
     """
     if groups == 1:
         return product_cycles(rows, depth, columns, target)
-    vectors = -(-columns // target.vector)
-    return groups * rows * (depth + _TILE_OVERHEAD) * vectors / _MULTIPLICATIONS_PER_CYCLE
+    return groups * _compute_cycles(rows, depth, columns, target)
 
 
 def product_cycles(rows: int, depth: int, columns: int, target: Target) -> float:
@@ -38,8 +37,15 @@ def product_cycles(rows: int, depth: int, columns: int, target: Target) -> float
     Returns:
         The cycles of one core.
     """
-    vectors = -(-columns // target.vector)
     tile_rows = -(-rows // target.rows) * target.rows  # the rows of whole tiles
-    compute = tile_rows * depth * vectors / _MULTIPLICATIONS_PER_CYCLE
-    weight_bytes = depth * vectors * target.vector * 4
-    return max(compute, weight_bytes / target.weight_bytes)
+    weight_bytes = depth * _vectors(columns, target) * target.vector * 4
+    return max(_compute_cycles(tile_rows, depth, columns, target), weight_bytes / target.weight_bytes)
+
+
+def _compute_cycles(rows: int, depth: int, columns: int, target: Target) -> float:
+    return rows * (depth + _TILE_OVERHEAD) * _vectors(columns, target) / _MULTIPLICATIONS_PER_CYCLE
+
+
+def _vectors(columns: int, target: Target) -> int:
+    """Returns the number of vectors of a row of the result."""
+    return -(-columns // target.vector)

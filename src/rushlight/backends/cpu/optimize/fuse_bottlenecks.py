@@ -20,12 +20,19 @@ from rushlight.backends.cpu.plan.tables import (
 )
 from rushlight.backends.cpu.plan.tensor import Tensor
 
+# The largest number of multiplications for each element of the first convolution's result, divided by the
+# numbers in a vector. With AVX2, networks whose blocks need at most 64 multiplications for each element take
+# 0.94 to 0.98 of the time with separate steps. Networks whose blocks need 190 take 1.03 to 1.05 of this time.
+_FEW_MULTIPLICATIONS = 16
+
 
 def fuse_bottlenecks(steps: list[PlanNode], context: Context) -> list[PlanNode]:
     """Fuses a convolution, a depthwise convolution and a 1 x 1 convolution that follow each other.
 
     The last convolution may be absent. Each must be the only reader of the preceding result. They are fused
-    only if the result of the first convolution does not fit the second level cache.
+    only if the result of the first convolution does not fit the second level cache, and if the convolutions
+    need few multiplications for each element of this result. With many multiplications, the time to move the
+    result between the core and the memory does not matter, and products of whole images are faster.
     """
     accesses = Accesses(steps)
     convolutions = {step: gemm for step in steps if (gemm := step.of(Gemm)) is not None}
@@ -62,6 +69,11 @@ def fuse_bottlenecks(steps: list[PlanNode], context: Context) -> list[PlanNode]:
         if not all(accesses.may_run_later(part, last or step) for part in (first, step)):
             continue
         project = None if last is None else convolutions[last]
+        if (
+            _multiplications(expand, depthwise, project)
+            > _FEW_MULTIPLICATIONS * context.options.target.vector
+        ):
+            continue
         parts = [part for part in (first, step, last) if part is not None]
         bottlenecks[last or step] = PlanNode(_bottleneck(expand, depthwise, project), nodes_of(parts))
         removed |= {first, step}
@@ -97,6 +109,15 @@ def _may_be_first(gemm: Gemm[Tensor], context: Context) -> bool:
             gemm.input.sizes[1:3], gemm.output.sizes[1:3], axes, strict=True
         )
     )
+
+
+def _multiplications(
+    expand: Gemm[Tensor], depthwise: DepthwiseConv2d[Tensor], project: Gemm[Tensor] | None
+) -> int:
+    """Returns the multiplications of both convolutions for each element of the first one's result."""
+    depth = expand.channels * expand.window.kernel_h * expand.window.kernel_w
+    outputs = 0 if project is None else project.outputs
+    return depth + outputs // (depthwise.window.stride_h * depthwise.window.stride_w)
 
 
 def _bottleneck(
