@@ -166,6 +166,7 @@ def test_a_broken_layer_is_named_and_has_the_largest_own_error() -> None:
     assert report.layers[-1].accumulated.snr_db < 20 < report.layers[-1].own.snr_db
 
 
+@pytest.mark.long
 def test_trained_programs_pair_as_well() -> None:
     torch.manual_seed(0)
     model, inputs = Net(), (torch.randn(4, 3, 8, 8),)

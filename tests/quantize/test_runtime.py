@@ -252,11 +252,14 @@ def trained(
 @pytest.mark.parametrize(
     ("make", "kind", "config"),
     [
-        (linear, ROWS, lambda: static_int8(qat=True)),
-        (conv, IMAGE, lambda: get_symmetric_quantization_config(is_per_channel=True, is_qat=True)),
-        (perceptron, ROW, lambda: dynamic_int8(qat=True)),
+        pytest.param(linear, ROWS, lambda: static_int8(qat=True), id="linear"),
+        pytest.param(
+            *(conv, IMAGE, lambda: get_symmetric_quantization_config(is_per_channel=True, is_qat=True)),
+            id="conv, batch norm, clamp",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(perceptron, ROW, lambda: dynamic_int8(qat=True), id="dynamic"),
     ],
-    ids=["linear", "conv, batch norm, clamp", "dynamic"],
 )
 def test_trained(make: Callable[[], nn.Module], kind: str, config: Any) -> None:
     inputs = [example(kind, seed) for seed in range(4)]

@@ -146,7 +146,7 @@ def test_wider_groups_in_bfloat16() -> None:
     assert (result.double() - exact).abs().max() < 0.02 * exact.abs().max()
 
 
-@pytest.mark.parametrize("isa", ["avx2", "generic"])
+@pytest.mark.parametrize("isa", ["avx2", pytest.param("generic", marks=pytest.mark.long)])
 def test_other_instruction_sets(isa: str) -> None:
     names = ("test_grouped_convolutions", "test_wider_groups", "test_winograd_groups")
     tests = [f"{Path(__file__)}::{name}" for name in names]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -42,11 +43,12 @@ PYTHON = ROOT / "src" / "rushlight" / "backends" / "cpu"
 OPERATIONS = [name for name, _ in CPU_PLAN.unions["Operation"]]
 
 
-def calls(folder: Path) -> set[str]:
+@functools.cache
+def calls(folder: Path) -> frozenset[str]:
     """Returns the names that the modules of a folder call."""
     trees = [ast.parse(path.read_text()) for path in folder.rglob("*.py")]
     nodes = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
-    return {node.func.id for node in nodes if isinstance(node.func, ast.Name)}
+    return frozenset(node.func.id for node in nodes if isinstance(node.func, ast.Name))
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
