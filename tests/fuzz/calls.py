@@ -105,7 +105,20 @@ _OTHERS: dict[str, list[Any]] = {
     "llama::update_cache_with_indices.out": [
         [_TOKENS, _CACHE, 3, {"dtype": "int64", "sizes": [1, 2], "range": [0, 5]}, _VECTOR]
     ],
-    "llama::fast_hadamard_transform.out": [[{"dtype": "float32", "sizes": [3, 8]}] * 2],
+    "llama::custom_quantized_sdpa.out": [
+        [
+            *({"dtype": "int8", "sizes": [1, n, 2, 3]} for n in (2, 6, 6)),
+            *(3, None, 0.0, True, None),
+            *({"dtype": dtype, "sizes": [1, n, 2, 1]} for n in (2, 6, 6) for dtype in ("int8", "float32")),
+            *(False, {"dtype": "float32", "sizes": [1, 2, 2, 3]}),
+        ]
+    ],
+    "llama::fast_hadamard_transform.out": [
+        [{"dtype": "float32", "sizes": sizes}] * 2 for sizes in ([3, 8], [28])
+    ],
+    "preprocess::tile_crop.out": [
+        [{"dtype": "float32", "sizes": [2, 4, 6]}, 2, {"dtype": "float32", "sizes": [6, 2, 2, 2]}]
+    ],
     "dim_order_ops::_clone_dim_order.out": [[_MATRIX, False, [0, 1], _MATRIX]],
     "rushlight::choose_qparams_per_token_symmetric.out": [
         [_MATRIX, -127, 127, 1e-7, {"type": "int8"}, *({"dtype": dtype, "sizes": [3, 1]} for dtype in dtypes)]

@@ -13,7 +13,7 @@ from torch import nn
 Ask = Callable[[dict[str, str]], None]
 
 NAMES = ("add", "digits", "mobilenet_v2", "resnet18", "bert")
-LANGUAGE = ("cached_attention",)  # with operators of language models
+LANGUAGE = ("cached_attention", "quantized_attention")  # with operators of language models
 HALF = ("mobilenet_v2", "block", "perceptron")  # also in float16, as <name>_half
 
 
@@ -64,6 +64,23 @@ class CachedAttention(nn.Module):
         return llama.fast_hadamard_transform(result.reshape(1, 3, 32))
 
 
+class QuantizedAttention(nn.Module):
+    """Attention of int8 tensors [batch, heads, tokens, size], and a Hadamard transform of 56 elements."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        register_language_operators()
+        self.scale = nn.Linear(1, 1)
+
+    def forward(self, numbers: torch.Tensor, zero_points: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+        llama = torch.ops.llama
+        positive = self.scale(scales).abs() / 100
+        parameters = [zero_points, positive] * 3
+        inputs = [numbers] * 3
+        result = llama.custom_quantized_sdpa(*inputs, 0, None, 0.0, True, None, *parameters, True)
+        return llama.fast_hadamard_transform(result)
+
+
 def register_language_operators() -> None:
     """Imports the module of this environment that registers the operators of `llama`."""
     try:
@@ -88,6 +105,11 @@ def build(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
             torch.randn(1, 3, 32, generator=generator),
             torch.tensor([[0, 1, 2]]),
         )
+    if name == "quantized_attention":
+        shape = [1, 2, 5, 1]
+        numbers = torch.randint(-100, 100, [1, 2, 5, 56], generator=generator, dtype=torch.int8)
+        zero_points = torch.randint(-9, 9, shape, generator=generator, dtype=torch.int8)
+        return QuantizedAttention().eval(), (numbers, zero_points, torch.rand(shape, generator=generator))
     if name == "digits":
         return Digits().eval(), (torch.rand(2, 1, 8, 8, generator=generator),)
     from models.catalog import build as build_measured

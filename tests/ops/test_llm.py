@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 import torch
 
+import rushlight.ir.image_ops
 import rushlight.ir.llm_ops  # registers the operators
 from rushlight.runtime import RushlightError, call_kernel
 
-assert rushlight.ir.llm_ops.__doc__
+assert rushlight.ir.llm_ops.__doc__ and rushlight.ir.image_ops.__doc__
 llama = torch.ops.llama
 MASK = torch.where(torch.arange(48) % 5 == 3, -math.inf, 0.0).expand(40, 48).contiguous()
 
@@ -68,12 +69,53 @@ def test_update_cache(dtype: torch.dtype) -> None:
     assert torch.equal(cache, expected)
 
 
-@pytest.mark.parametrize("shape", [(2, 3, 16), (1, 1), (256,), (0, 4)])
+def quantized(heads: int, tokens: int, is_seq_at_dim_2: bool) -> list[torch.Tensor]:
+    """Returns int8 numbers with 8 elements for each token and head, their zero points and their scales."""
+    sizes = [2, heads, tokens] if is_seq_at_dim_2 else [2, tokens, heads]
+    numbers, zero_points = (torch.randint(-100, 100, [*sizes, n], dtype=torch.int8) for n in (8, 1))
+    return [numbers, zero_points, torch.rand(*sizes, 1) / 50]
+
+
+@pytest.mark.parametrize("is_seq_at_dim_2", [False, True])
+@pytest.mark.parametrize("options", [(None, 0.0, True, None), (MASK[:5], 0.0, False, 0.7)])
+def test_attention_of_quantized_tensors(options: tuple[Any, ...], is_seq_at_dim_2: bool) -> None:
+    triples = [quantized(heads, n, is_seq_at_dim_2) for heads, n in ((4, 5), (2, 48), (2, 48))]
+    arguments = [*(numbers for numbers, _, _ in triples), 7, *options]
+    arguments += [*(item for triple in triples for item in triple[1:]), is_seq_at_dim_2]
+    out = torch.full(triples[0][0].shape, 9.0)
+    call_kernel("llama::custom_quantized_sdpa.out", [*arguments, out])
+    torch.testing.assert_close(out, llama.custom_quantized_sdpa(*arguments))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.uint8])
+@pytest.mark.parametrize(("shape", "size"), [((3, 8, 12), 4), ((1, 5, 5), 5), ((2, 0, 4), 2)])
+def test_tiles_of_images(shape: tuple[int, ...], size: int, dtype: torch.dtype) -> None:
+    image = torch.randint(0, 100, shape).to(dtype)
+    expected = torch.ops.preprocess.tile_crop(image, size)
+    out = torch.zeros_like(expected)
+    call_kernel("preprocess::tile_crop.out", [image, size, out])
+    assert torch.equal(out, expected)
+
+
+def test_images_that_are_no_multiple_of_tiles_are_refused() -> None:
+    with pytest.raises(RushlightError, match="no multiple of tiles of 3 pixels"):
+        call_kernel("preprocess::tile_crop.out", [torch.zeros(1, 6, 4), 3, torch.zeros(2, 1, 3, 3)])
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 16), (1, 1), (256,), (0, 4), (3, 28), (2, 1, 112)])
 def test_hadamard_transform(shape: tuple[int, ...]) -> None:
     x = torch.randn(shape)
     out = torch.empty_like(x)
     call_kernel("llama::fast_hadamard_transform.out", [x, out])
     torch.testing.assert_close(out, llama.fast_hadamard_transform(x))
+
+
+def test_hadamard_matrix_of_order_28() -> None:
+    rows = llama.fast_hadamard_transform(torch.eye(56)) * math.sqrt(2)
+    assert torch.equal((rows @ rows.T).round(), 56 * torch.eye(56)) and (rows.abs() - 1).abs().max() < 1e-6
+    # The image of the first unit vector is the first column of the Kronecker product.
+    signs = "".join("+" if number > 0 else "-" for number in rows[0, ::2])
+    assert signs == "+--------++++--+-++-+-++--++" and torch.equal(rows[0, ::2], rows[0, 1::2])
 
 
 @pytest.mark.parametrize(

@@ -206,26 +206,49 @@ def custom_quantized_sdpa(
 
 
 def fast_hadamard_transform(mat: torch.Tensor) -> torch.Tensor:
-    """Multiplies each row by the Hadamard matrix and divides by the square root of the row size n.
+    """Multiplies each row by a Hadamard matrix and divides by the square root of n.
+
+    Rows of n elements, n a power of two, are multiplied by Sylvester's matrix of order n. Rows of 28 n
+    elements are multiplied by the Kronecker product of Williamson's matrix of order 28 and that matrix.
 
     Args:
-        mat: [..., n], n a power of two.
+        mat: [..., n] or [..., 28 * n].
 
     Raises:
-        ValueError: n is not a power of two.
+        ValueError: the rows have another size.
     """
     size = int(mat.shape[-1])
-    if size < 1 or size & (size - 1):
+    group = size // 28 if size % 28 == 0 else size
+    if group < 1 or group & (group - 1):
         raise ValueError(
-            f"a Hadamard transform of rows of {size} is not supported; the size must be a power of two"
+            f"a Hadamard transform of rows of {size} is not supported; the size must be a power of two, or "
+            "28 times a power of two"
         )
     result, half = mat.reshape(-1, size), 1
-    while half < size:
+    while half < group:
         pairs = result.reshape(-1, size // (2 * half), 2, half)
         first, second = pairs[:, :, 0], pairs[:, :, 1]
         result = torch.stack([first + second, first - second], 2).reshape(-1, size)
         half *= 2
-    return (result / math.sqrt(size)).reshape(mat.shape)
+    if group != size:
+        result = _hadamard_28(mat) @ result.reshape(-1, 28, group)
+    return (result / math.sqrt(group)).reshape(mat.shape)
+
+
+def _hadamard_28(like: torch.Tensor) -> torch.Tensor:
+    """Returns Williamson's Hadamard matrix of order 28, with the dtype and device of a tensor.
+
+    Its 4 x 4 blocks are symmetric circulant matrices of order 7. The block in row r and column c has the
+    number r ^ c, and its elements are positive at the offsets 0 and +-number from the diagonal. Six blocks
+    are negated.
+    """
+    place = torch.arange(28, device=like.device)
+    row, column = place[:, None], place[None]
+    block = torch.bitwise_xor(row // 7, column // 7)
+    offset = (row - column) % 7
+    positive = (offset == 0) | ((block != 0) & ((offset == block) | (offset == 7 - block)))
+    negated = (torch.bitwise_right_shift(torch.full_like(block, 0x3950), row // 7 * 4 + column // 7) & 1) != 0
+    return torch.where(positive != negated, 1.0, -1.0).to(like.dtype)
 
 
 def _dequantized(
