@@ -111,6 +111,8 @@ def test_names_of_the_former_tracer_are_refused_with_a_reason(tmp_path: Path) ->
     assert "it is ExecuTorch's former tracer; use torch.export.export" in result.stderr
     result = run(INSTALL + "from executorch.exir.dialects.edge.dtype.runner import DtypeRunner", tmp_path)
     assert "a generator of ExecuTorch's tables of dtypes" in result.stderr
+    result = run(INSTALL + "import executorch.exir._serialize.generated.executorch_flatbuffer", tmp_path)
+    assert "executorch.exir._serialize reads and writes programs without it" in result.stderr
     result = run(INSTALL + "from executorch.exir.tracer import ExirDynamoConfig", tmp_path)
     assert result.returncode == 0, result.stderr
 

@@ -39,6 +39,10 @@ from rushlight.ir.spec import (
 from rushlight.ir.sym import IntLike, hint, upper_bound
 from rushlight.passes.rebuild import with_graph_module
 
+ScalarSpec: TypeAlias = int | float
+LeafValueSpec: TypeAlias = TensorSpec | ScalarSpec
+ValueSpec: TypeAlias = "LeafValueSpec | list[ValueSpec] | tuple[ValueSpec, ...]"
+
 Value: TypeAlias = Any
 """An argument or a result of a traced function."""
 

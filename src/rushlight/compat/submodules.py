@@ -112,7 +112,7 @@ def arrange_graph_outputs(
     if call_module_node is None:
         return
     places = {old: new for new, old in enumerate(order)}
-    for user in call_module_node.users:
+    for user in list(call_module_node.users):
         if user.target is operator.getitem:
             user.args = (call_module_node, places[user.args[1]])  # type: ignore[index]
     if meta.has_val(call_module_node):

@@ -28,7 +28,7 @@ from rushlight.ir.program import copy_node
 from rushlight.ir.verifier import stands_for_executorch
 
 
-def _argument(node: Node) -> ArgumentSpec:
+def argument_of(node: Node) -> ArgumentSpec:
     """Returns the entry of a signature for the value of a node."""
     val = meta.find_val(node)
     if isinstance(val, torch.SymBool):
@@ -55,7 +55,7 @@ def part_program(part: Part, module: GraphModule, program: ExportedProgram) -> E
     for node in part.constants:
         builder.add_constant(node, _name_of_copy(node, inside) if stands_for_executorch() else node.name)
     for node in part.inputs:
-        builder.add_placeholder(node, InputSpec(InputKind.USER_INPUT, _argument(node), None))
+        builder.add_placeholder(node, InputSpec(InputKind.USER_INPUT, argument_of(node), None))
     for node in part.nodes:
         # Constants of a control flow body are attributes; a backend gets them as constant placeholders.
         tensor = getattr(module, str(node.target), None) if node.op == "get_attr" else None
@@ -132,19 +132,39 @@ class _PartProgram:
         output_specs = [
             OutputSpec(OutputKind.BUFFER_MUTATION, TensorArgument(copies[node].name), target)
             for node, target in part.mutations
-        ] + [OutputSpec(OutputKind.USER_OUTPUT, _argument(copies[node]), None) for node in part.outputs]
+        ] + [OutputSpec(OutputKind.USER_OUTPUT, argument_of(copies[node]), None) for node in part.outputs]
         signature = ExportGraphSignature(self._inputs, output_specs)
-        in_spec = pytree.tree_structure((tuple(signature.user_inputs), {}))
-        out_spec = pytree.tree_structure(tuple(signature.user_outputs))
-        result = MethodProgram(
-            root=GraphModule(self._module, self._graph),
-            graph=self._graph,
-            graph_signature=signature,
-            state_dict=self._state_dict,
-            range_constraints=dict(self._whole.range_constraints),
-            module_call_graph=[ModuleCallEntry("", ModuleCallSignature([], [], in_spec, out_spec))],
-            constants=self._constants,  # type: ignore[arg-type]
-            verifiers=[self._whole.verifier],
-        )
-        result.facts = ProgramFacts(delegate_constant_files=facts_of(self._whole).delegate_constant_files)
-        return result
+        root = GraphModule(self._module, self._graph)
+        return program_inside(self._whole, root, signature, self._state_dict, self._constants)
+
+
+def program_inside(
+    whole: ExportedProgram,
+    module: GraphModule,
+    signature: ExportGraphSignature,
+    state_dict: dict[str, torch.Tensor],
+    constants: dict[str, object],
+) -> ExportedProgram:
+    """Makes the program of a part of a program, with the verifier, ranges and data files of the whole.
+
+    Args:
+        whole: the whole program.
+        module: the graph of the part.
+        signature: the inputs and outputs of the part.
+        state_dict: the parameters and buffers that the part owns, by qualified name.
+        constants: the other constants that the part owns, by qualified name.
+    """
+    in_spec = pytree.tree_structure((tuple(signature.user_inputs), {}))
+    out_spec = pytree.tree_structure(tuple(signature.user_outputs))
+    result = MethodProgram(
+        root=module,
+        graph=module.graph,
+        graph_signature=signature,
+        state_dict=state_dict,
+        range_constraints=dict(whole.range_constraints),
+        module_call_graph=[ModuleCallEntry("", ModuleCallSignature([], [], in_spec, out_spec))],
+        constants=constants,  # type: ignore[arg-type]
+        verifiers=[whole.verifier],
+    )
+    result.facts = ProgramFacts(delegate_constant_files=facts_of(whole).delegate_constant_files)
+    return result

@@ -106,6 +106,9 @@ MODULES: dict[str, Names] = {
     "executorch.exir.tensor_layout": Names(
         names={"TensorLayout": "rushlight.format.flat_tensor:TensorLayout"}
     ),
+    "executorch.exir.types": Names(
+        names={name: f"{_HELPERS}:{name}" for name in ("LeafValueSpec", "ScalarSpec", "ValueSpec")}
+    ),
     "executorch.exir.tracer": Names(
         (_HELPERS,),
         {"_default_decomposition_table": f"{_DECOMPOSITIONS}:default_decomposition_table"},
@@ -253,7 +256,11 @@ MODULES: dict[str, Names] = {
         }
     ),
     "executorch.exir.lowered_backend_module": Names(
-        ("rushlight.delegate.lowered", "rushlight.compat.submodules")
+        (
+            "rushlight.delegate.lowered",
+            "rushlight.compat.submodules",
+            "rushlight.compat.submodule_programs",
+        )
     ),
     "executorch.exir.verification": Names(),
     "executorch.exir.verification.arg_validator": Names(("rushlight.compat.arg_validator",)),

@@ -12,6 +12,33 @@ LEFT_OUT: dict[str, str] = {
     "torchao's affine operators; the compiler replaces these by quantize and dequantize operators",
     "executorch.exir.backend.test": "ExecuTorch's tests; add a folder with these files to the `__path__` of "
     "the module",
+    **{
+        f"executorch.{name}": "code for FlatBuffers that ExecuTorch's build generates; "
+        "executorch.exir._serialize reads and writes programs without it"
+        for name in (
+            "exir._serialize.generated",
+            "exir._serialize.generate_program",
+            "exir._serialize._flatbuffer",
+            "devtools.bundled_program.serialize.generated",
+            "devtools.bundled_program.serialize.generate_bundled_program",
+        )
+    },
+    **{
+        f"executorch.exir.serde.{name}": "ExecuTorch's copy of torch's schema of exported programs; "
+        "executorch.exir.save and load write and read such files"
+        for name in ("schema", "schema_check", "union")
+    },
+    "executorch.exir.capture._unlift": "a part of ExecuTorch's former tracer; "
+    "ExportedProgram.module() has parameters as attributes",
+    "executorch.exir.graph": "the graph of ExecuTorch's former tracer; use torch.export.export",
+    "executorch.exir.wrap": "a part of ExecuTorch's former tracer; use torch.export.export",
+    "executorch.exir.operator.manip": "a set of operator attributes that ExecuTorch's compiler does not read",
+    "executorch.backends.example": "an example of ExecuTorch; add the folder that contains it to the "
+    "`__path__` of `executorch.backends`",
+    "executorch.backends.transforms.fuse_conv_with_clamp": "a pass for ExecuTorch's Vulkan backend; "
+    "the backends of Rushlight fuse convolutions with clamps themselves",
+    "executorch.backends.xnnpack.operators": "a set of functions that write XNNPACK's graphs inside of "
+    "ExecuTorch's backend; XnnpackBackend writes the same graphs",
     "executorch.exir.control_flow": "control flow of ExecuTorch's former tracer; use torch.cond",
     **{
         f"executorch.exir.tracer.{name}": "ExecuTorch's former tracer; use torch.export.export"
