@@ -10,6 +10,13 @@
 
 namespace rushlight::microkernels::RL_ISA {
 
+// Small code has one copy of the transform of a line.
+#if defined(RUSHLIGHT_SMALL)
+#define RL_UNROLL_LINES _Pragma("GCC unroll 1")
+#else
+#define RL_UNROLL_LINES RL_UNROLL
+#endif
+
 // Along an axis, a tile has kInputs inputs and as many transformed inputs. Their products are added up to kPoints sums,
 // which are transformed to kOutputs outputs.
 
@@ -130,7 +137,7 @@ RL_INLINE Floats winograd_input_at(const WinogradInput& t, const WinogradPixels<
   constexpr int kIn = W::kInputs;
   Floats columns[kIn][kIn];  // [x][y]
   Floats squares{};
-  RL_UNROLL for (int x = 0; x < kIn; ++x) {
+  RL_UNROLL_LINES for (int x = 0; x < kIn; ++x) {
     Floats d[kIn], square{};
     RL_UNROLL for (int y = 0; y < kIn; ++y) {
       const int i = y * kIn + x;
@@ -142,7 +149,7 @@ RL_INLINE Floats winograd_input_at(const WinogradInput& t, const WinogradPixels<
     squares += square;
     W::input(d, columns[x]);
   }
-  RL_UNROLL for (int y = 0; y < kIn; ++y) {
+  RL_UNROLL_LINES for (int y = 0; y < kIn; ++y) {
     Floats row[kIn], v[kIn];
     RL_UNROLL for (int x = 0; x < kIn; ++x) row[x] = columns[x][y];
     W::input(row, v);
@@ -188,7 +195,7 @@ template <typename W, bool Whole>
 RL_INLINE void winograd_output_at(const WinogradOutput& t, int64_t c, int64_t left) {
   constexpr int kIn = W::kPoints, M = W::kOutputs;
   Floats columns[kIn][M];  // [x][y]
-  RL_UNROLL for (int x = 0; x < kIn; ++x) {
+  RL_UNROLL_LINES for (int x = 0; x < kIn; ++x) {
     Floats m[kIn];
     RL_UNROLL for (int y = 0; y < kIn; ++y) {
       const float* p = t.from + (y * kIn + x) * t.from_step + c;
@@ -197,7 +204,7 @@ RL_INLINE void winograd_output_at(const WinogradOutput& t, int64_t c, int64_t le
     W::output(m, columns[x]);
   }
   const Floats bias = t.bias ? (Whole ? load(t.bias + c) : load_few(t.bias + c, left)) : Floats{};
-  RL_UNROLL for (int y = 0; y < M; ++y) {
+  RL_UNROLL_LINES for (int y = 0; y < M; ++y) {
     if (y >= t.lines) break;
     Floats row[kIn], v[M];
     RL_UNROLL for (int x = 0; x < kIn; ++x) row[x] = columns[x][y];
@@ -267,5 +274,7 @@ template <int M>
 static constexpr WinogradTransforms winograd_transforms() {
   return {&winograd_filters<M>, &winograd_tile_input<Winograd<M>>, &winograd_tile_output<Winograd<M>>};
 }
+
+#undef RL_UNROLL_LINES
 
 }  // namespace rushlight::microkernels::RL_ISA
