@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from tests.fresh import run_python
 from tests.ops.elementwise_cases import CASES as ELEMENTWISE
 from tests.ops.harness import FLOAT16_TYPES, INTS, Case, assert_same, check, compute, expected
 from tests.ops.reduction_cases import CASES as REDUCTIONS
@@ -46,6 +49,18 @@ def test_operands_of_one_type(dtype: torch.dtype) -> None:
         check("aten::clamp.out", Case(a, 1, 5), None)
         check("aten::clamp.out", Case(a, None, 5), None)
         check("aten::relu.out", Case(a), None)
+
+
+def test_16_bit_floats_without_avx2() -> None:
+    """Small code, such as that for processors without AVX2, converts 16-bit floats to float32 in memory."""
+    arguments = ["-q", "-p", "no:cacheprovider", "-k", "float16", f"{__file__}::test_operands_of_one_type"]
+    done = run_python(
+        "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))",
+        *arguments,
+        cwd=Path(__file__).parents[2],
+        environment=os.environ | {"RUSHLIGHT_ISA": "generic"},
+    )
+    assert done.returncode == 0, done.stdout
 
 
 SHORT_ROWS = [

@@ -28,6 +28,22 @@ bool number_of(const Scalar& from, const Tensor& tensor, uint16_t* number) {
   return from.is_double() ? static_cast<double>(back) == from.to<double>() : back == value;
 }
 
+// Computes out[i] = op(a[i * a_step], b[i * b_step]), i < n, like F16Microkernels::binary, which small code does not
+// have.
+void widened_binary(ScalarType type, BinaryOp op, const ElementRow& row) {
+  const microkernels::F16Microkernels& kernels = microkernels::f16_microkernels();
+  float numbers[3][kChunk];
+  for (int64_t i = 0; i < row.n; i += kChunk) {
+    const int64_t n = std::min(kChunk, row.n - i);
+    for (int k = 0; k < 2; ++k) {
+      const uint16_t* const x = reinterpret_cast<const uint16_t*>(row.in[k]) + i * row.step[k];
+      kernels.widen(f16_type(type), x, row.step[k] ? n : 1, numbers[k]);
+    }
+    microkernels::f32_microkernels().binary(op, numbers[0], row.step[0], numbers[1], row.step[1], numbers[2], n, 1.0f);
+    kernels.narrow(f16_type(type), numbers[2], n, reinterpret_cast<uint16_t*>(row.out) + i);
+  }
+}
+
 bool run_binary(KernelRuntimeContext& context, BinaryOp op, ScalarType type, const RowOperand& a, const RowOperand& b,
                 const Tensor& out) {
   // A fused multiply-add would be rounded differently than in eager PyTorch.
@@ -35,6 +51,7 @@ bool run_binary(KernelRuntimeContext& context, BinaryOp op, ScalarType type, con
   if (!resize_to_rows(context, out, {&a, &b})) return true;
   const microkernels::F16Microkernels& kernels = microkernels::f16_microkernels();
   return for_element_rows(context, out, {&a, &b}, kElementGrain, [&](const ElementRow& row) {
+    if (!kernels.binary) return widened_binary(type, op, row);
     kernels.binary(f16_type(type), op, reinterpret_cast<const uint16_t*>(row.in[0]), row.step[0],
                    reinterpret_cast<const uint16_t*>(row.in[1]), row.step[1], reinterpret_cast<uint16_t*>(row.out),
                    row.n);
@@ -76,7 +93,9 @@ bool f16_unary(KernelRuntimeContext& context, microkernels::UnaryOp op, const Te
   const microkernels::F16Type type = f16_type(in.scalar_type());
   const int64_t grain = is_costly(op) ? kElementGrain / 8 : kElementGrain;
   context.parallel_for(0, in.numel(), grain, [&](int64_t begin, int64_t end) {
-    if (op < microkernels::UnaryOp::Exp) return kernels.unary(type, op, x + begin, y + begin, end - begin, p, q);
+    if (kernels.unary && op < microkernels::UnaryOp::Exp) {
+      return kernels.unary(type, op, x + begin, y + begin, end - begin, p, q);
+    }
     // The other operators have only float32 microkernels.
     float numbers[kChunk];
     for (int64_t i = begin; i < end; i += kChunk) {

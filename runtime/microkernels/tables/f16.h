@@ -12,10 +12,10 @@ enum class F16Type : uint8_t { Float16, BFloat16 };
 
 struct F16Microkernels {
   const char* name;
-  // y[i] = op(x[i]), i < n, for an `op` that is cheap and does not round. y may be x.
+  // y[i] = op(x[i]), i < n, for an `op` that is cheap and does not round. y may be x. Null in small code.
   void (*unary)(F16Type type, UnaryOp op, const uint16_t* x, uint16_t* y, int64_t n, float p, float q);
   // y[i] = op(a[i * a_step], b[i * b_step]), i < n. `op` is not Atan2. A step is 1 or 0, and one step is 1. y may be an
-  // operand with step 1.
+  // operand with step 1. Null in small code.
   void (*binary)(F16Type type, BinaryOp op, const uint16_t* a, int64_t a_step, const uint16_t* b, int64_t b_step,
                  uint16_t* y, int64_t n);
   // Adds blocks in float32, and the sums of the blocks in float64.

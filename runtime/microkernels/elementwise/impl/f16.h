@@ -175,8 +175,11 @@ static constexpr F16Microkernels make_f16_table(const char* name) {
   F16Microkernels t{};
   t.name = name;
   if (!is_selected("f16")) return t;
-  RL_SET(unary, f16_unary);
-  RL_SET(binary, f16_binary);
+  // Small code converts to float32 and back in memory.
+  if constexpr (!kIsSmall) {
+    RL_SET(unary, f16_unary);
+    RL_SET(binary, f16_binary);
+  }
   RL_SET(sum, f16_sum);
   RL_SET(extreme, f16_extreme);
   RL_SET(reduce_rows, f16_reduce_rows);
