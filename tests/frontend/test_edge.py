@@ -14,6 +14,7 @@ from torch.utils import _pytree as pytree
 import rushlight
 from rushlight.compiler.config import EdgeCompileConfig
 from rushlight.compiler.edge import to_edge
+from rushlight.frontend import edge
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import ops
 
@@ -174,3 +175,29 @@ def test_empty_memory_keeps_a_dynamic_size() -> None:
     for count in (1, 2, 6):
         x = torch.randn(count, 3, 8)
         assert torch.equal(method(x), Net()(x))
+
+
+@pytest.mark.parametrize("stands", [False, True])
+def test_inputs_with_names_of_builtins(stands: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only ExecuTorch's edge programs give such inputs a number."""
+    monkeypatch.setattr(edge, "stands_for_executorch", lambda: stands)
+
+    class Net(torch.nn.Module):
+        def forward(self, input: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+            input.add_(1)
+            return input * x
+
+    arguments = (torch.randn(3), torch.randn(3))
+    core = torch.export.export(Net(), arguments).run_decompositions()
+    program = edge.to_edge_dialect(core)
+    name = "input_1" if stands else "input"
+    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+    assert [(node.name, node.target) for node in placeholders[-2:]] == [(name, name), ("x", "x")]
+    assert list(program.graph_signature.user_inputs) == [name, "x"]
+    assert list(program.graph_signature.user_inputs_to_mutate.values()) == [name]
+    assert list(core.graph_signature.user_inputs) == ["input", "x"]
+    if not stands:  # torch does not find an input of this name that the program writes
+        return
+    mine, expected = arguments[0].clone(), arguments[0] + 1
+    torch.testing.assert_close(program.module()(mine, arguments[1]), expected * arguments[1])
+    torch.testing.assert_close(mine, expected)

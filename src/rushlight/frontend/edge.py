@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -28,6 +29,7 @@ from rushlight.ir.fake import Evaluator
 from rushlight.ir.program import lazy_module, make_program
 from rushlight.ir.spec import dim_order_from_strides
 from rushlight.ir.sym_ops import ALWAYS_ATEN
+from rushlight.ir.verifier import stands_for_executorch
 from rushlight.passes.base import Pass
 from rushlight.passes.program_pass import ExportedProgramPassResult
 
@@ -62,6 +64,7 @@ def to_edge_dialect(
     graph, root = _convert(program.graph_module, evaluator, dim_order, lift)
     results: Any = graph.output_node().args[0]
     signature = _signature(program.graph_signature, lift.specs, results)
+    _rename_inputs(signature, graph)
     _make_dense(signature, graph, state_dict, constants, evaluator)
     return make_program(
         program,
@@ -142,7 +145,11 @@ def _convert(
             continue
         if node.op == "placeholder":
             new = graph.create_node("placeholder", str(node.target), name=node.name)
-            new.name = node.name
+            if stands_for_executorch():
+                # In ExecuTorch's edge programs, an input does not have the name of a builtin of Python.
+                new.target = new.name
+            else:
+                new.name = node.name
             meta.copy_all(node, new)
         elif node.op == "get_attr":
             new = _attribute_node(graph, module, node, attributes, evaluator, dim_order)
@@ -238,6 +245,19 @@ def _first_user_input(signature: ExportGraphSignature) -> int:
     """Returns the index of the first user input; 0 if there is none."""
     kinds = [spec.kind for spec in signature.input_specs]
     return kinds.index(InputKind.USER_INPUT) if InputKind.USER_INPUT in kinds else 0
+
+
+def _rename_inputs(signature: ExportGraphSignature, graph: Graph) -> None:
+    """Gives the inputs of a new signature the names of the placeholders."""
+    placeholders = [node for node in graph.nodes if node.op == "placeholder"]
+    names: dict[str | None, str] = {}
+    for index, (spec, node) in enumerate(zip(signature.input_specs, placeholders, strict=True)):
+        if spec.arg.name != node.name:
+            names[spec.arg.name] = node.name
+            signature.input_specs[index] = replace(spec, arg=replace(spec.arg, name=node.name))
+    for index, result in enumerate(signature.output_specs):
+        if result.kind is OutputKind.USER_INPUT_MUTATION and result.target in names:
+            signature.output_specs[index] = replace(result, target=names[result.target])
 
 
 def _signature(
