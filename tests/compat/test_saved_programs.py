@@ -63,6 +63,7 @@ def test_a_saved_program_is_the_same_again(kind: str, tmp_path: Path) -> None:
     loaded = load(tmp_path / "program.pt2", extra_files=texts)
     assert texts == {"note": "of the user"}
     assert [str(node.target) for node in loaded.graph.nodes] == [str(n.target) for n in program.graph.nodes]
+    assert loaded.graph_module.code == program.graph_module.code
     torch.testing.assert_close(loaded.module()(INPUT), net(INPUT))
     if kind != "exported":
         buffer = EdgeProgramManager(loaded).to_executorch().buffer

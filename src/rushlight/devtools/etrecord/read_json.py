@@ -93,6 +93,7 @@ def from_json(
             _restore_call(node, target, call)
         _restore_lowered(module)
         _erase_unused_results(module)
+        module.recompile()
     signature = root_signature(found.module_call_graph)
     if signature is not None and argument_names is not None:
         signature.forward_arg_names = argument_names
