@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from tests.passes.support import Build, apply, calls
+from tests.passes.support import Build, apply, apply_to_program, calls
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
+from torch.fx import GraphModule
 
 import rushlight
+from rushlight.ir.program import copy_program
 from rushlight.passes.remove_noops import (
     RemoveNoopConversionsPass,
     RemoveNoopCopiesPass,
@@ -42,24 +44,56 @@ def test_remove_noop_conversions() -> None:
     assert module(torch.ones(4, 3))[0].dtype == torch.float16
 
 
+def without_copies(net: torch.nn.Module, *inputs: torch.Tensor) -> GraphModule:
+    """Returns the graph of a decomposed program after the pass."""
+    program = copy_program(torch.export.export(net, inputs).run_decompositions({}))
+    result: GraphModule = apply_to_program(RemoveNoopCopiesPass(), program).exported_program.graph_module
+    return result
+
+
+class Buffers(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("first", torch.zeros(4, 3))
+        self.register_buffer("second", torch.zeros(4, 3))
+
+    def assign(self, buffer: torch.Tensor, value: torch.Tensor) -> None:
+        buffer.copy_(aten.copy.default(buffer, value))
+
+
 def test_remove_noop_copies() -> None:
-    build = Build()
-    x, row = build.input("x", 4, 3), build.input("row", 3)
-    same = build.call(aten.copy.default, x, build.call(aten.neg.default, x))
-    spread = build.call(aten.copy.default, same, build.call(aten.neg.default, row))
-    given = build.call(aten.copy.default, spread, x)
-    module = apply(RemoveNoopCopiesPass(), build.finish(given)).graph_module
-    # The result stays a copy, because it would be an input otherwise.
-    assert calls(module) == ["neg.default", "neg.default", "copy.default", "copy.default"]
+    class Net(Buffers):
+        def forward(self, x: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
+            self.assign(self.first, x.neg())
+            self.assign(self.second, row.neg())
+            return self.first + self.second
+
+    module = without_copies(Net(), torch.randn(4, 3), torch.randn(3))
+    # The copy of a row to all rows stays.
+    assert calls(module) == ["neg.default", "neg.default", "copy.default", "add.Tensor"]
+
+
+def test_an_input_that_becomes_the_value_of_a_buffer_is_copied() -> None:
+    class Net(Buffers):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.assign(self.first, x)
+            return x + 1
+
+    assert calls(without_copies(Net(), torch.randn(4, 3))) == ["copy.default", "add.Tensor"]
 
 
 def test_a_result_is_the_value_of_one_buffer() -> None:
-    build = Build()
-    x = build.input("x", 4)
-    value = build.call(aten.neg.default, x)
-    copies = [build.call(aten.copy.default, x, value) for _ in range(2)]
-    module = apply(RemoveNoopCopiesPass(), build.finish(*copies)).graph_module
+    class Net(Buffers):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = x.neg()
+            self.assign(self.first, y)
+            self.assign(self.second, y)
+            return y
+
+    module = without_copies(Net(), torch.randn(4, 3))
     assert calls(module) == ["neg.default", "copy.default"]
+    first, second, result = module.graph.output_node().args[0]  # type: ignore[misc]
+    assert first is result and second is not result
 
 
 @pytest.mark.parametrize("dims", [(0,), (0, 1), (1,), None])

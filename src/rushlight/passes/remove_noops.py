@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
+from torch.export.graph_signature import OutputKind
 from torch.fx import GraphModule, Node
 from typing_extensions import override
 
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import is_op
-from rushlight.passes.base import GraphPass
+from rushlight.ir.facts import MethodProgram
+from rushlight.ir.program import rename_outputs
+from rushlight.passes.base import GraphPass, ProgramPass, eliminate_dead_code, graph_modules
 
 
 class RemoveNoopSlicesPass(GraphPass):
@@ -74,22 +78,35 @@ class RemoveNoopConversionsPass(GraphPass):
         return _bypass(module, torch.ops.aten._to_copy.default, _same_metadata)
 
 
-class RemoveNoopCopiesPass(GraphPass):
+class RemoveNoopCopiesPass(ProgramPass):
     """Before: aten.copy(x, y) of a y with the shape, dtype and layout of x. Expected: y.
 
-    A y that is a result already is copied, because a result is the new value of one buffer at most.
+    If y is the new value of a buffer, a copy that is the value of another buffer stays.
     """
 
     @override
-    def rewrite(self, module: GraphModule) -> bool:
-        return _bypass(module, torch.ops.aten.copy.default, _is_noop_copy, index=1)
+    def rewrite(self, program: MethodProgram) -> bool:
+        changed = False
+        for module in graph_modules(program.graph_module):
+            is_noop = partial(_is_noop_copy, module=module, program=program)
+            if _bypass(module, torch.ops.aten.copy.default, is_noop, index=1):
+                eliminate_dead_code(module.graph)
+                changed = True
+        if changed:
+            rename_outputs(program)
+        return changed
 
 
-def _is_noop_copy(node: Node) -> bool:
+def _is_noop_copy(node: Node, module: GraphModule, program: MethodProgram) -> bool:
     source = node.args[1]
     if not isinstance(source, Node) or not _same_metadata(node, index=1):
         return False
-    return not all(any(user.op == "output" for user in value.users) for value in (source, node))
+    results = module.graph.output_node().args[0]
+    assert isinstance(results, (list, tuple))
+    if module is program.graph_module:
+        kinds = (spec.kind for spec in program.graph_signature.output_specs)
+        results = [r for r, kind in zip(results, kinds, strict=True) if kind != OutputKind.USER_OUTPUT]
+    return not (node in results and source in results)
 
 
 def _bypass(module: GraphModule, op: OpOverload, is_noop: Callable[[Node], bool], index: int = 0) -> bool:
