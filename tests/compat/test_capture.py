@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch.export import Dim
 from torch.fx import GraphModule
 from torch.fx.passes.infra.pass_base import PassResult
 
@@ -50,8 +51,12 @@ def test_options_without_effect_are_refused() -> None:
     x = torch.randn(2)
     with pytest.raises(ValueError, match="pt2_mode=False is not supported"):
         capture(torch.relu, (x,), CaptureConfig(pt2_mode=False))
-    with pytest.raises(ValueError, match="constraints are not supported"):
-        capture(torch.relu, (x,), constraints=[])
+
+
+def test_dynamic_shapes_follow_the_configuration() -> None:
+    captured = capture(torch.nn.ReLU(), (torch.randn(3),), None, ({0: Dim("n", max=8)},))
+    (x,) = (node for node in captured.graph_module.graph.nodes if node.op == "placeholder")
+    assert isinstance(x.meta["val"].shape[0], torch.SymInt)
 
 
 def test_another_method_is_exported() -> None:

@@ -10,6 +10,7 @@ from torch._export.verifier import SpecViolationError
 from torch.export import Dim, export
 from torch.fx import GraphModule, Node
 from torch.fx.passes.infra.pass_base import PassResult
+from torch.fx.passes.infra.pass_manager import this_before_that_pass_constraint
 
 from rushlight.exir import to_edge
 from rushlight.ir.edge_ops import ops
@@ -151,3 +152,26 @@ def test_checks_after_each_pass_find_the_pass() -> None:
     ExportedProgramPassManager(passes)(program)
     with pytest.raises(SpecViolationError):
         ExportedProgramPassManager(passes, run_checks_after_each_pass=True)(program)
+
+
+def test_constraints_sort_the_passes() -> None:
+    order: list[str] = []
+
+    class First(GraphPass):
+        def rewrite(self, module: GraphModule) -> bool:
+            order.append("first")
+            return False
+
+    class Second(GraphPass):
+        def rewrite(self, module: GraphModule) -> bool:
+            order.append("second")
+            return False
+
+    first, second = First(), Second()
+    program = to_edge(export(Add(), (torch.randn(2, 3),))).exported_program()
+    before = this_before_that_pass_constraint(first, second)
+    ExportedProgramPassManager([second, first], [before])(program)
+    assert order == ["first", "second"]
+    both = [before, this_before_that_pass_constraint(second, first)]
+    with pytest.raises(RuntimeError, match="Circular dependency"):
+        ExportedProgramPassManager([first, second], both)(program)

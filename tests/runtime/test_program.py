@@ -85,6 +85,7 @@ def test_missing_methods(add_program: Build) -> None:
 
 def test_methods_are_loaded_once(add_program: Build) -> None:
     program = runtime.load_program(add_program(2), verification=Verification.Minimal)
+    assert [int(level) for level in Verification] == [0, 1]
     assert program.method_names == {"forward"}
     assert program.load_method("forward") is program.load_method("forward")
 

@@ -142,7 +142,6 @@ def capture(
     f: Callable[..., object],
     args: tuple[object, ...],
     config: CaptureConfig | None = None,
-    constraints: object = None,
     dynamic_shapes: DynamicShapes = None,
 ) -> CapturedProgram:
     """Exports a module or a function.
@@ -151,7 +150,6 @@ def capture(
         f: the module or function.
         args: its example inputs.
         config: the options. Options that torch.export does not support raise an error.
-        constraints: must be None; use `dynamic_shapes` instead.
         dynamic_shapes: the dynamic dimensions, in the format of torch.export.
 
     Returns:
@@ -161,8 +159,6 @@ def capture(
         ValueError: an option is not supported.
     """
     (config or CaptureConfig()).check(dynamic_shapes)
-    if constraints is not None:
-        raise ValueError("constraints are not supported: pass the dynamic dimensions as dynamic_shapes")
     module = f if isinstance(f, torch.nn.Module) else _Function(f)
     return CapturedProgram(export(module, args, dynamic_shapes=dynamic_shapes))
 

@@ -99,14 +99,37 @@ def is_relu_node(node: Node) -> bool:
     return node.op == "call_function" and node.target in _RELUS
 
 
-def change_quantization_config(original_qspec: QuantizationSpec, **changes: Any) -> QuantizationSpec:
+def change_quantization_config(
+    original_qspec: QuantizationSpec,
+    dtype: torch.dtype | None = None,
+    quant_min: int | None = None,
+    quant_max: int | None = None,
+    qscheme: torch.qscheme | None = None,
+    ch_axis: int | None = None,
+    is_dynamic: bool | None = None,
+    observer_or_fake_quant_ctr: Any = None,
+) -> QuantizationSpec:
     """Returns a copy of a spec of quantization with other fields.
+
+    A value that is false, such as None or 0, changes nothing.
 
     Args:
         original_qspec: the spec.
-        **changes: the fields to change, by name. A value that is false, such as None or 0, changes nothing.
-
-    Raises:
-        TypeError: there is no field with this name.
+        dtype: the dtype of the quantized values.
+        quant_min: the smallest quantized value.
+        quant_max: the largest quantized value.
+        qscheme: the scheme, such as `torch.per_tensor_affine`.
+        ch_axis: the dimension of the channels.
+        is_dynamic: whether the range is measured at run time.
+        observer_or_fake_quant_ctr: the constructor of the observer.
     """
+    changes = {
+        "dtype": dtype,
+        "quant_min": quant_min,
+        "quant_max": quant_max,
+        "qscheme": qscheme,
+        "ch_axis": ch_axis,
+        "is_dynamic": is_dynamic,
+        "observer_or_fake_quant_ctr": observer_or_fake_quant_ctr,
+    }
     return replace(original_qspec, **{name: value for name, value in changes.items() if value})

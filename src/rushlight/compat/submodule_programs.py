@@ -63,10 +63,10 @@ def create_exported_program_from_submodule(
     outputs = []
     for index, result in enumerate(submodule.graph.output_node().args[0]):  # type: ignore[arg-type]
         if index in mutations:
-            argument = TensorArgument(result.name)  # type: ignore[union-attr]
+            argument = TensorArgument(result.name)
             outputs.append(OutputSpec(OutputKind.BUFFER_MUTATION, argument, mutations[index].target))
         else:
-            value = argument_of(result) if isinstance(result, Node) else ConstantArgument("", result)  # type: ignore[arg-type]
+            value = argument_of(result) if isinstance(result, Node) else ConstantArgument("", result)
             outputs.append(OutputSpec(OutputKind.USER_OUTPUT, value, None))
     arrange_graph_outputs(submodule, outputs, call_module_node)
     state: dict[str, torch.Tensor] = {}
@@ -78,7 +78,7 @@ def create_exported_program_from_submodule(
             constants[target] = owning_program.constants[target]
     signature = ExportGraphSignature(inputs, outputs)
     program = program_inside(owning_program, submodule, signature, state, constants)
-    return program, owned, {spec.arg.name: spec for spec in mutations.values()}  # type: ignore[union-attr]
+    return program, owned, {spec.arg.name: spec for spec in mutations.values()}
 
 
 def arrange_graph_placeholders(gm: GraphModule, owning_program: ExportedProgram, tag: str) -> GraphModule:

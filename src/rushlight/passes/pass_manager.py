@@ -54,6 +54,8 @@ class ExportedProgramPassManager(ExportedProgramPassBase):
 
     Args:
         passes: a pass, a list of passes, or a list of such lists.
+        constraints: functions of two passes that return whether the first may run before the second. The
+            passes are sorted so that all functions return true.
         run_checks_after_each_pass: run the verifier of the program after each pass, and not only at the end.
         suppress_check_failures: must be False.
         steps: the largest number of runs of the list; it stops earlier if a run changes nothing.
@@ -62,6 +64,7 @@ class ExportedProgramPassManager(ExportedProgramPassBase):
     def __init__(
         self,
         passes: PassTree | None = None,
+        constraints: Sequence[Callable[[AnyPass, AnyPass], bool]] | None = None,
         run_checks_after_each_pass: bool = False,
         suppress_check_failures: bool = False,
         steps: int = 1,
@@ -72,6 +75,7 @@ class ExportedProgramPassManager(ExportedProgramPassBase):
                 "repair the pass that the error names"
             )
         self.passes: list[AnyPass] = flatten(passes)
+        self.constraints = list(constraints or ())
         self.run_checks_after_each_pass = run_checks_after_each_pass
         self.suppress_check_failures = suppress_check_failures
         self.steps = steps
@@ -91,6 +95,7 @@ class ExportedProgramPassManager(ExportedProgramPassBase):
 
         Raises:
             PassError: a pass failed one of the checks of `run_passes`.
+            RuntimeError: no order of the passes satisfies the constraints.
             SpecViolationError: a verifier rejects the result.
         """
         result = self.call(exported_program)
@@ -103,6 +108,11 @@ class ExportedProgramPassManager(ExportedProgramPassBase):
     @override
     def call(self, exported_program: ExportedProgram) -> ExportedProgramPassResult:
         program, modified = exported_program, False
+        if self.constraints:
+            passes: list[Any] = self.passes
+            order = FxPassManager(passes=passes, constraints=self.constraints)
+            order.solve_constraints()
+            self.passes = list(order.passes)
         groups = [[item] for item in self.passes] if self.run_checks_after_each_pass else [self.passes]
         for _ in range(self.steps):
             changed = False

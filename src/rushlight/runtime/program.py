@@ -53,6 +53,9 @@ class Verification(Enum):
     Minimal = 0
     InternalConsistency = 1
 
+    def __int__(self) -> int:
+        return int(self.value)
+
 
 def load_native(source: ProgramSource, data: DataSource | None, threads: int | None) -> _native.Program:
     """Loads a program.

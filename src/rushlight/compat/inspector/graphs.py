@@ -17,13 +17,37 @@ _METADATA_KEYS = ("debug_handle", "stack_trace", "nn_module_stack")
 
 
 class RESERVED_METADATA_ARG(Enum):  # noqa: N801 (the name is ExecuTorch's)
-    """The keys of a node's metadata."""
+    """The keys of the metadata of nodes and graphs, and the titles of tables that tools store there."""
 
     DEBUG_HANDLE = "debug_handle"
     MODULE_STACK = "nn_module_stack"
     SOURCE_FN_STACK = "source_fn_stack"
     MODULE_TYPE = "module_type"
+    PROFILE_START_TIME = "profile_start_time"
+    PROFILE_END_TIME = "profile_end_time"
+    LOAD_START_TIME = "load_start_time"
+    LOAD_END_TIME = "load_end_time"
+    MEMORY_USAGE = "memory_usage"
+    DEBUG_ENTRY = "debug_entry"
     STACK_TRACE = "stack_trace"
+    DEBUG_DATA = "debug_data"
+
+    METRICS_KEYWORD = "metrics"
+    PROFILE_SUMMARY_COLDSTART = "Coldstart"
+    PROFILE_SUMMARY_AVERAGE = "Average"
+    PROFILE_SUMMARY_P90 = "P90"
+    PROFILE_SUMMARY_P10 = "P10"
+    PROFILE_SUMMARY_MIN = "Min"
+    PROFILE_SUMMARY_MAX = "Max"
+
+    AGGREGATED_OP_TABLE = "Aggregated op stats"
+    RUN_SUMMARY_INDIVIDUAL_RUNS_TABLE = "Run summary individual stats"
+    RUN_SUMMARY_TABLE = "Aggregated run summary stats"
+    OP_INSTANCE_SUMMARY_TABLE = "Individual op stats"
+
+    TABLES_KEYWORD = "tables"
+    KV_KEYWORD = "kv"
+    MODEL_LOAD_TIME_KEY = "Model load time (ms)"
 
 
 @dataclass

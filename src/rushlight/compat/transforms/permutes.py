@@ -43,9 +43,10 @@ def get_shape(graph_module: GraphModule, node: object) -> torch.Size | None:
     return None if tensor is None else tensor.shape
 
 
-def get_transposed_dims(node: Node, dims: Sequence[int]) -> list[int]:
-    """Returns the dimensions `dims` in the order after a transpose."""
+def get_transposed_dims(node: Node, dims: Sequence[int] | None = None) -> list[int]:
+    """Returns the dimensions `dims`, which are required, in the order after a transpose."""
     assert is_op(node, aten.transpose_copy.int), f"{node.name} is not a transpose"
+    assert dims is not None, "get_transposed_dims needs the dimensions"
     changed = list(dims)
     first, second = (int(axis) % len(changed) for axis in node.args[1:3])  # type: ignore[arg-type]
     changed[first], changed[second] = changed[second], changed[first]
