@@ -411,3 +411,18 @@ def test_results_that_nobody_computes_have_no_memory() -> None:
     for parameter, gradient in zip(module.convolution.parameters(), results[1:3], strict=True):
         assert parameter.grad is not None
         torch.testing.assert_close(gradient, parameter.grad, rtol=1e-5, atol=1e-5)
+
+
+def test_constants_are_numbered_from_the_last_node() -> None:
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("a", torch.ones(3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return (x + self.a.exp()) * self.a.neg()  # type: ignore[operator]
+
+    program = constant_prop_pass(to_edge(export(Net(), (torch.ones(3),))).exported_program())
+    read = [node.args[1].name for node in program.graph.nodes if node.op == "call_function"]
+    assert read == ["_prop_tensor_constant1", "_prop_tensor_constant0"]
+    assert torch.equal(program.constants["_prop_tensor_constant1"], torch.ones(3).exp())

@@ -162,7 +162,7 @@ def constant_prop_pass(
         logging.warning("constant_prop_pass does not constant propagate in control flow modules")
     constants = Constants(constant_inputs(exported_program), graph, folds)
     added, evaluator = NewConstants(exported_program), Evaluator.of(exported_program.graph_module)
-    for node in list(graph.nodes):
+    for node in reversed(list(graph.nodes)):  # ExecuTorch numbers the constants in this order
         if node.op != "call_function" or not constants.is_constant(node):
             continue
         if all(constants.is_constant(user) for user in node.users):
