@@ -94,6 +94,10 @@ def test_a_comparator_may_change_the_values(files: Path) -> None:
     assert chosen.inspector is found
 
 
+def test_blocks_without_a_bundled_program_have_the_index_minus_one(files: Path) -> None:
+    assert {block.bundled_input_index for block in inspect(files).event_blocks} == {-1}
+
+
 def test_events_show_the_operators_of_the_chosen_graph(files: Path) -> None:
     found = inspect(files)
     assert found.op_graph_dict is not None and "lowered/forward" in found.op_graph_dict

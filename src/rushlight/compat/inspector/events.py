@@ -227,8 +227,8 @@ class EventBlock(plain.EventBlock):
                 if collected.profile_events is not None or collected.debug_events is not None
                 for signature, instruction in EventSignature.gen_from_instruction_event(collected)
             }
-            index = None if run.bundled_input_index == -1 else run.bundled_input_index
-            group = groups.setdefault(RunSignature(run.name, tuple(found), index), _Group())
+            signature_of_run = RunSignature(run.name, tuple(found), run.bundled_input_index)
+            group = groups.setdefault(signature_of_run, _Group())
             for signature, instruction in found.items():
                 group.events.setdefault(signature, []).append(instruction)
             group.runs += 1

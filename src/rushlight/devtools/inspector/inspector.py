@@ -402,8 +402,9 @@ class Inspector:
             handles, delegates = record.handles_of(method), record.delegates_of(method)
             counts = (record._instruction_id_to_num_outs_map or {}).get(method, {})
             outputs = (record._reference_outputs or {}).get(method)
-            if outputs is not None and 0 <= (block.bundled_input_index or 0) < len(outputs):
-                block.reference_output = outputs[block.bundled_input_index or 0]
+            index = max(block.bundled_input_index or 0, 0)
+            if outputs is not None and index < len(outputs):
+                block.reference_output = outputs[index]
             for event in block.events:
                 if event.instruction is None:
                     continue
