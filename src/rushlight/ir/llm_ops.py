@@ -247,7 +247,10 @@ def _hadamard_28(like: torch.Tensor) -> torch.Tensor:
     block = torch.bitwise_xor(row // 7, column // 7)
     offset = (row - column) % 7
     positive = (offset == 0) | ((block != 0) & ((offset == block) | (offset == 7 - block)))
-    negated = (torch.bitwise_right_shift(torch.full_like(block, 0x3950), row // 7 * 4 + column // 7) & 1) != 0
+    number = row // 7 * 4 + column // 7
+    negated = torch.zeros_like(positive)
+    for one in (4, 6, 8, 11, 12, 13):
+        negated = negated | (number == one)
     return torch.where(positive != negated, 1.0, -1.0).to(like.dtype)
 
 

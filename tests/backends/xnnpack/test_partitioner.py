@@ -10,7 +10,7 @@ import torch
 from torch.export import ExportedProgram, export
 from torch.fx import Node
 
-from rushlight.backends.xnnpack import partitioner
+from rushlight.backends.xnnpack import nodes, partitioner
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
 from rushlight.compiler import edge
@@ -163,6 +163,22 @@ def test_code_for_executorch_is_warned(
     to_edge(program).to_backend(chosen)
     (record,) = (record for record in caplog.records if record.name.startswith("executorch."))
     assert "to_edge_transform_and_lower()" in record.message
+
+
+@pytest.mark.parametrize("stands", [False, True])
+def test_conversions_of_constants(stands: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only in ExecuTorch's programs, the conversion of an integer to a float tensor is not delegated."""
+    monkeypatch.setattr(nodes, "stands_for_executorch", lambda: stands)
+
+    class AddOne(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(x + 1)
+
+    x = torch.randn(3)
+    manager = lowered(AddOne(), x)
+    copies = ["dim_order_ops._to_dim_order_copy.default"] if stands else []
+    assert calls(manager) == [*copies, "executorch_call_delegate"]
+    assert torch.equal(load(manager.to_executorch().buffer)(x), torch.relu(x + 1))
 
 
 def with_argument(program: ExportedProgram, position: int, value: object) -> None:

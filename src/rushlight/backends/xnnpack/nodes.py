@@ -16,6 +16,7 @@ from rushlight.ir.edge_ops import argument, aten_op, is_op
 from rushlight.ir.quantization import DEQUANTIZE_WEIGHT, transposed
 from rushlight.ir.spec import dim_order_from_strides, is_dense_in
 from rushlight.ir.sym import bounds, upper_bound
+from rushlight.ir.verifier import stands_for_executorch
 
 MAX_RANK = 6
 CHANNELS_LAST = (0, 2, 3, 1)
@@ -56,7 +57,9 @@ class SupportContext:
     def _constants_of(self, graph: Graph) -> Constants:
         if graph not in self._constants:
             stored = constants_of_graph(self.program, graph)
-            self._constants[graph] = Constants(stored, graph, _is_dense_cast)
+            # In ExecuTorch's programs, conversions of constants stay outside of delegates.
+            folds = None if stands_for_executorch() else _is_dense_cast
+            self._constants[graph] = Constants(stored, graph, folds)
         return self._constants[graph]
 
     def is_constant(self, node: object) -> bool:
