@@ -58,6 +58,14 @@ def test_layouts_and_dtypes() -> None:
     assert helpers.contiguous_stride_from_shape((2, 3)) == (3, 1)
     assert helpers.dim_order_from_stride((1, 2)) == (1, 0)
     assert helpers.get_dim_order(torch.channels_last, 4) == [0, 2, 3, 1]
+    assert helpers.get_dim_order(torch.preserve_format, 4) is None is helpers.get_dim_order(None, 4)
+    assert helpers.get_memory_format([0, 2, 3, 1]) == torch.channels_last
+    for wrong in (
+        lambda: helpers.get_dim_order(torch.channels_last, 3),
+        lambda: helpers.get_memory_format([1, 0]),
+    ):
+        with pytest.raises(AssertionError, match="dim order"):
+            wrong()
     assert helpers.stride_from_dim_order([2, 3], [1, 0]) == [1, 2]
     assert helpers.calculate_aligned_num_bytes(17, 16) == 32
     with pytest.raises(RuntimeError, match="0 in strides"):

@@ -21,6 +21,8 @@ X = torch.ones(2, 2)
 
 
 class Net(torch.nn.Module):
+    state: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.weight = torch.nn.Parameter(torch.full((2, 2), 3.0))

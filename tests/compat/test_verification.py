@@ -83,3 +83,13 @@ def test_dtypes_that_do_not_agree_are_refused() -> None:
     second.meta["val"] = second.meta["val"].to(torch.float64)
     with pytest.raises(SpecViolationError, match="does not support self torch.float32, mat2 torch.float64"):
         EXIREdgeDialectVerifier()(program)
+
+
+def test_edge_programs_are_no_aten_programs() -> None:
+    program = export(torch.nn.ReLU(), (torch.rand(2),))
+    edge = to_edge(program).exported_program()
+    verifier = EXIRATenDialectVerifier()
+    verifier(program.graph_module)
+    assert verifier.is_valid(program.graph_module) and not verifier.is_valid(edge.graph_module)
+    with pytest.raises(SpecViolationError, match="aten.relu.default is an operator of the edge dialect"):
+        verifier(edge)

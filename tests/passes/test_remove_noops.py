@@ -52,6 +52,9 @@ def without_copies(net: torch.nn.Module, *inputs: torch.Tensor) -> GraphModule:
 
 
 class Buffers(torch.nn.Module):
+    first: torch.Tensor
+    second: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("first", torch.zeros(4, 3))
@@ -92,7 +95,8 @@ def test_a_result_is_the_value_of_one_buffer() -> None:
 
     module = without_copies(Net(), torch.randn(4, 3))
     assert calls(module) == ["neg.default", "copy.default"]
-    first, second, result = module.graph.output_node().args[0]  # type: ignore[misc]
+    results: Any = module.graph.output_node().args[0]
+    first, second, result = results
     assert first is result and second is not result
 
 

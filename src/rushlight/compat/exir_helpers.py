@@ -25,7 +25,7 @@ from rushlight.emit.tensors import SCALAR_TYPES, make_tensor
 from rushlight.format.program import AllocationDetails, FrameList, ScalarType, Tensor
 from rushlight.ir import meta
 from rushlight.ir.constants import NewConstants
-from rushlight.ir.dim_order_ops import dim_order_of
+from rushlight.ir.dim_order_ops import dim_order_of, memory_format_of
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.fake import Evaluator
 from rushlight.ir.out_variants import find_out_variant, result_arguments
@@ -246,13 +246,36 @@ def dim_order_from_stride(stride: Sequence[IntLike]) -> tuple[int, ...]:
     return order
 
 
-def get_dim_order(memory_format: torch.memory_format, ndim: int) -> list[int]:
+class LayoutError(ValueError, AssertionError):
+    """A layout does not exist. This is also an AssertionError, as in ExecuTorch."""
+
+
+def get_dim_order(memory_format: torch.memory_format | None, ndim: int) -> list[int] | None:
     """Returns the dim order of a dense tensor with `ndim` dimensions in a memory format.
 
+    None and `torch.preserve_format` have no dim order; the result is then None.
+
     Raises:
-        ValueError: the memory format does not support this number of dimensions.
+        LayoutError: the memory format does not support this number of dimensions.
     """
-    return list(dim_order_of(memory_format, ndim))
+    if memory_format in (None, torch.preserve_format):
+        return None
+    try:
+        return list(dim_order_of(memory_format, ndim))
+    except ValueError as error:
+        raise LayoutError(str(error)) from None
+
+
+def get_memory_format(dim_order: Sequence[int] | None) -> torch.memory_format:
+    """Returns the memory format of a dim order; `torch.preserve_format` for None.
+
+    Raises:
+        LayoutError: the dim order has no memory format.
+    """
+    try:
+        return memory_format_of(dim_order)
+    except ValueError as error:
+        raise LayoutError(str(error)) from None
 
 
 def stride_from_dim_order(sizes: Sequence[int], dim_order: Sequence[int]) -> list[IntLike]:

@@ -48,7 +48,13 @@ def EXIRATenDialectVerifier(
         dialect = "OLD_EXIR_ATEN"
 
         def __call__(self, program_or_module: Any) -> None:
-            verify(getattr(program_or_module, "graph_module", program_or_module), ATEN, options)
+            module = getattr(program_or_module, "graph_module", program_or_module)
+            verify(module, ATEN, options)
+            for node in module.graph.nodes:
+                if isinstance(node.target, EdgeOpOverload):
+                    raise SpecViolationError(
+                        f"{node.name}: {node.target.__name__} is an operator of the edge dialect, not of ATen"
+                    )
 
         def is_valid(self, graph_module: Any) -> bool:
             return _is_valid(self, graph_module)

@@ -186,7 +186,7 @@ MODULES: dict[str, Names] = {
     "executorch.exir.dim_order_utils": Names(
         ("rushlight.ir.dim_order_ops",),
         {
-            "get_memory_format": "rushlight.ir.dim_order_ops:memory_format_of",
+            "get_memory_format": f"{_HELPERS}:get_memory_format",
             "get_dim_order": f"{_HELPERS}:get_dim_order",
         },
     ),
