@@ -80,7 +80,20 @@ def branch(x: Any) -> Any:
     return -x
 
 
+def write_in_branch(x: Any) -> Any:
+    y = x + 1
+    return torch.cond(x.sum() > 0, lambda y: y.add_(1) * 2, lambda y: y * 3, (y,)), y
+
+
+def write_at_a_tensor(x: Any, place: Any) -> Any:
+    y = x.clone()
+    y[place] = 3
+    return y
+
+
 CASES = {
+    "a written operand": (write_in_branch, (X,), r"test_diagnosis.py:\d+: .*within torch.no_grad\(\)"),
+    "an index": (write_at_a_tensor, (X, torch.tensor(1)), r"y\[place\] = 3: .*give it a dim: x\[i.reshape"),
     "a branch": (branch, (X,), r"test_diagnosis.py:\d+: if x.sum\(\) > 0.*torch.cond.*torch._check"),
     "a dynamic result": (lambda x: torch.linalg.lstsq(x, x)[0], (X,), "size of a result depends on values"),
     "a value": (torch.cov, (X,), "known only when the program runs"),
@@ -91,6 +104,7 @@ CASES = {
         (X, X.T.double()),
         "does not support self torch.float32, mat2 torch.float64 together .*: convert one",
     ),
+    "data": (lambda x: x.data.add_(1), (X,), "for example x.data: use x itself"),
 }
 
 

@@ -29,7 +29,8 @@ _EVAL = (
 # Names of torch's exceptions. They are not imported, because their modules are private to torch.
 _HELP = {
     "GuardOnDataDependentSymNode": "Python branches on a value that is known only when the program runs: "
-    "use torch.cond for the branch, or torch._check to state a condition that always holds",
+    "use torch.cond for the branch, or torch._check to state a condition that always holds; if the value is "
+    "an index, as in x[i] = y, give it a dim: x[i.reshape(1)]",
     "DataDependentOutputException": "Python reads a value that is known only when the program runs: "
     "compute with tensors instead, and use torch.cond for branches",
     "DynamicOutputShapeException": "the size of a result depends on values of tensors, which torch cannot "
@@ -40,7 +41,16 @@ _HELP = {
     "UnsupportedOperatorException": "torch cannot determine the shape of this operator's result: register a "
     "fake implementation with torch.library.register_fake",
 }
-_SPARSE = "SparseTensorImpl"
+
+# The same by a part of torch's message.
+_HELP_BY_TEXT = {
+    "SparseTensorImpl": "programs can contain only dense tensors: call to_dense() of the sparse tensor",
+    "do not support input mutation": "torch exports a body of cond or while_loop that writes to a tensor "
+    "only within torch.no_grad(), and a body of map or scan never: compile or export the model within "
+    "torch.no_grad(), or return the new value from the body",
+    "fake tensor in the exported program constant's list": "torch cannot trace where a tensor comes from, "
+    "for example x.data: use x itself, or x.detach()",
+}
 
 
 class TrainingModeWarning(UserWarning):
@@ -73,9 +83,8 @@ def check_program(name: str, program: ExportedProgram) -> None:
         return
     norms = [node for node in in_training if _arguments(node).get("running_mean") is not None]
     what = "would update its statistics at every call" if norms else "gives random results"
-    message = (
-        f"method {name!r} was exported in training mode: {_place((norms or in_training)[0])} {what}; {_EVAL}"
-    )
+    place = place_of((norms or in_training)[0])
+    message = f"method {name!r} was exported in training mode: {place} {what}; {_EVAL}"
     if norms and not stands_for_executorch():
         raise ExportError(message)
     warnings.warn(message, TrainingModeWarning, stacklevel=4)
@@ -121,7 +130,8 @@ def _changes_in_training(node: Node) -> bool:
     return chance is None or chance > 0
 
 
-def _place(node: Node) -> str:
+def place_of(node: Node) -> str:
+    """Returns the operator, the name and the source line of a node."""
     source = meta.source_of(node)
     return f"{node.target} ({node.name})" + (f" from {source}" if source is not None else "")
 
@@ -190,8 +200,8 @@ def plain_words(model: torch.nn.Module | None = None) -> Iterator[None]:
         help_text = next(
             (_HELP[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _HELP), None
         )
-        if help_text is None and _SPARSE in str(error):
-            help_text = "programs can contain only dense tensors: call to_dense() of the sparse tensor"
+        if help_text is None:
+            help_text = next((text for part, text in _HELP_BY_TEXT.items() if part in str(error)), None)
         place = _line_of_user(error)
         if help_text is None:
             called = None if model is None else _module_called(error, model)
