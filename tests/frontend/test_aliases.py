@@ -119,7 +119,61 @@ def items_of_lists(x: Any) -> Any:
     return y, first, second, row, part
 
 
+def copies_by_layout(x: Any) -> Any:
+    """A write changes the layout in the new graph, but not which of these operators copy."""
+    y = x.clone()
+    v = y[:, ::2]
+    v.mul_(3)
+    a, b, c = v.contiguous(), v.reshape(8), v.flatten()
+    a.zero_()
+    b.add_(1)
+    c[0] = 7
+    return y, v, a, b, c
+
+
+def views_by_layout(x: Any) -> Any:
+    y = x.t().clone()
+    y.addmm_(x, x)
+    a, b = y.contiguous(), y.t().reshape(16)
+    a.zero_()
+    b[:3] = 5
+    return y, a, b
+
+
+def dims_changed_in_place(x: Any) -> Any:
+    y = x.clone()
+    row = y[0]
+    y.t_()
+    row.add_(1)
+    column = y[:, 1]
+    y.unsqueeze_(0).mul_(2)
+    column.sub_(3)
+    y.squeeze_(0)
+    return y, row, column
+
+
+def an_inactive_dropout(x: Any) -> Any:
+    y = x.clone()
+    torch.nn.functional.dropout(y, 0.3, training=False).add_(1)
+    return y
+
+
+def diagonals_filled_through_views(x: Any) -> Any:
+    y = torch.cat([x, x])
+    y.t()[:, :3].fill_diagonal_(5)
+    y.unsqueeze(0).squeeze(0).fill_diagonal_(7.5, wrap=True)
+    z = y.view(2, 2, 2, 4)[..., 1:3]
+    z.fill_diagonal_(-1)
+    y.long()[1:].fill_diagonal_(3)
+    return y, z
+
+
 CASES = [
+    an_inactive_dropout,
+    diagonals_filled_through_views,
+    copies_by_layout,
+    views_by_layout,
+    dims_changed_in_place,
     items_of_lists,
     an_expanded_view,
     a_view_of_a_base_in_another_order,

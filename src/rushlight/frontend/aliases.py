@@ -9,7 +9,7 @@ next read.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -18,7 +18,9 @@ from torch.fx import Node
 from torch.fx.node import Argument
 
 from rushlight.frontend.recorder import NeedsFallback
+from rushlight.frontend.tables import is_view
 from rushlight.ir import meta
+from rushlight.ir.sym import same_size
 
 aten = torch.ops.aten
 
@@ -31,9 +33,10 @@ class Handle:
 
     An item of a list of views, such as a result of split, has the operator that makes this item alone. `op`
     is None for a root, and for an item whose position depends on a size. Such an item cannot be made again.
+    `strides` are the strides of the parent for which the arguments of `as_strided` are valid.
     """
 
-    __slots__ = ("args", "kwargs", "node", "op", "parent", "root", "version")
+    __slots__ = ("args", "kwargs", "node", "op", "parent", "root", "strides", "version")
 
     def __init__(self, node: Node, parent: Handle | None = None) -> None:
         self.node = node
@@ -42,6 +45,7 @@ class Handle:
         self.op: OpOverload | None = None
         self.args: tuple[Any, ...] = ()
         self.kwargs: dict[str, Any] = {}
+        self.strides: tuple[Any, ...] = ()
         # A root counts its writes. A view stores the root's count at the time when the view was computed.
         self.version: int = 0 if parent is None else parent.root.version
 
@@ -78,6 +82,8 @@ class Aliases:
             return Handle(node)
         handle = Handle(node, self.of(source))
         handle.op, handle.args, handle.kwargs = op, node.args[1:], dict(node.kwargs)
+        if op is aten.as_strided.default:
+            handle.strides = meta.get_val(source).stride()
         return handle
 
     def current(self, handle: Handle, emit: Emit) -> Node:
@@ -94,7 +100,7 @@ class Aliases:
             return handle.node
         if handle.op is None:
             raise NeedsFallback("an item of a list of views is read after its base was written")
-        base = self.current(handle.parent, emit)
+        base = self._base(handle, emit)
         handle.node = emit(handle.op, (base, *handle.args), handle.kwargs)
         handle.version = handle.root.version
         self._of[handle.node] = handle
@@ -114,7 +120,7 @@ class Aliases:
         path = [(handle, content)]
         child = handle
         while child.parent is not None:
-            base = self.current(child.parent, emit)
+            base = self._base(child, emit)
             content = self._scatter(child, base, content, emit)
             child = child.parent
             path.append((child, content))
@@ -123,6 +129,38 @@ class Aliases:
             written.node = node
             written.version = written.root.version
             self._of[node] = written
+
+    def share_memory(self, node: Node, others: Iterable[Node]) -> bool:
+        """Whether the content of `node` is in the same storage as that of one of the others."""
+        root = self.of(node).root
+        return any(self.of(other).root is root for other in others)
+
+    def with_strides(self, handle: Handle, strides: tuple[Any, ...], emit: Emit) -> Node:
+        """Returns the node with the handle's content in a layout, which a write may have changed.
+
+        Raises:
+            NeedsFallback: the layout has gaps.
+        """
+        node = self.current(handle, emit)
+        if handle.parent is not None and meta.get_val(node).stride() != strides:
+            handle.version = -1
+            node = self.current(handle, emit)
+        if meta.get_val(node).stride() != strides:
+            order = sorted(range(len(strides)), key=lambda dim: strides[dim], reverse=True)
+            inverse = sorted(range(len(order)), key=order.__getitem__)
+            ordered = emit(aten.permute.default, (node, order), {})
+            dense = emit(aten.clone.default, (ordered,), {"memory_format": torch.contiguous_format})
+            node = emit(aten.permute.default, (dense, inverse), {})
+            self.store(handle, node)
+        if meta.get_val(node).stride() != strides:
+            raise NeedsFallback("as_strided reads a tensor whose layout changes")
+        return node
+
+    def _base(self, view: Handle, emit: Emit) -> Node:
+        assert view.parent is not None
+        if view.op is aten.as_strided.default:
+            return self.with_strides(view.parent, view.strides, emit)
+        return self.current(view.parent, emit)
 
     def store(self, handle: Handle, node: Node) -> None:
         """Uses another node with the same content for a handle, such as a copy in another layout."""
@@ -134,6 +172,14 @@ class Aliases:
         scatter = _SCATTERS.get(view.op)
         if scatter is not None:
             return emit(scatter, (base, content, *view.args), {})
+        inverse_op = _INVERSES.get(view.op)
+        if inverse_op is not None:
+            return emit(inverse_op, (content,), {})
+        if view.op is aten.view.dtype:
+            return emit(aten.view.dtype, (content, meta.get_val(base).dtype), {})
+        if view.op is aten.as_strided.default:
+            _check_whole(view, base)
+            return emit(aten.as_strided_scatter.default, (base, content, *view.args), view.kwargs)
         if view.op in (aten.view.default, aten._unsafe_view.default):
             # `reshape`, because a view to the shape of the base may not exist for the content's strides.
             return emit(aten.reshape.default, (content, self._sizes(base)), {})
@@ -160,6 +206,19 @@ _SCATTERS: dict[object, OpOverload] = {
     aten.diagonal.default: aten.diagonal_scatter.default,
 }
 
+_INVERSES: dict[object, OpOverload] = {
+    aten._conj.default: aten._conj.default,
+    aten.view_as_real.default: aten.view_as_complex.default,
+    aten.view_as_complex.default: aten.view_as_real.default,
+}
+
+
+def _check_whole(view: Handle, base: Node) -> None:
+    """Raises NeedsFallback if a view by strides may reach elements outside its base."""
+    root = meta.get_val(view.root.node)
+    if not same_size(meta.get_val(base).numel(), root.numel()):
+        raise NeedsFallback("a part of a tensor is written through as_strided")
+
 
 def _view_of_item(views: Node, index: Any) -> tuple[OpOverload | None, tuple[Any, ...]]:
     """Returns the operator and the arguments, after the base, that make one item of a list of views."""
@@ -176,11 +235,6 @@ def _view_of_item(views: Node, index: Any) -> tuple[OpOverload | None, tuple[Any
         return None, ()
     start = sum(sizes[:index])
     return aten.slice.Tensor, (dim, start, start + sizes[index])
-
-
-def is_view(op: OpOverload) -> bool:
-    """Whether the schema of `op` declares a result that shares storage with an argument."""
-    return any(result.alias_info is not None for result in op._schema.returns)
 
 
 def _unexpanded(base: Node, content: Node, emit: Emit) -> Node:

@@ -20,11 +20,13 @@ from torch.fx.node import Argument, map_aggregate
 
 from rushlight.frontend import tables
 from rushlight.frontend.aliases import Aliases, Handle
-from rushlight.frontend.decompositions import Decomposition
+from rushlight.frontend.decompositions import FUNCTIONAL, Decomposition
+from rushlight.frontend.diagnosis import place_of
 from rushlight.frontend.node_writer import NodeWriter, eliminate_dead_code, without_grad
-from rushlight.frontend.recorder import Expander, NeedsFallback, Ref, evaluate, functional_form
+from rushlight.frontend.recorder import Expander, Expansion, NeedsFallback, Ref, evaluate, functional_form
 from rushlight.frontend.symbols import SymbolNodes
 from rushlight.ir import meta
+from rushlight.ir.errors import ExportError
 from rushlight.ir.fake import Evaluator, fake_mode_of, tensor_key
 from rushlight.ir.program import lazy_module
 
@@ -128,6 +130,11 @@ class FastDecomposer:
         current: Node = self._content(self.aliases.of(node))
         return current
 
+    def copy(self, node: Node) -> Node:
+        """Adds a row-major copy of a node of the new graph."""
+        copied: Node = self._emit(aten.clone.default, (node,), {"memory_format": torch.contiguous_format})
+        return copied
+
     def mapped(self, item: object) -> Any:
         """Returns the new node with the content of an old node, or the sequence of new nodes."""
         return map_aggregate(self._handles(item), self._content)
@@ -166,28 +173,83 @@ class FastDecomposer:
             raise NeedsFallback(f"higher-order operator {target.name()}")
 
     def _control_flow(self, node: Node, target: HigherOrderOperator, owner: GraphModule) -> None:
-        args = [self._operand(arg, owner) for arg in node.args]
+        bodies = {
+            position: _Body(arg, body, self.tools)
+            for position, arg in enumerate(node.args)
+            if isinstance(arg, Node) and arg.op == "get_attr"
+            if isinstance(body := attribute_of(owner, arg), GraphModule)
+        }
+        written = sorted(set[int]().union(*(body.written for body in bodies.values())))
+        args = [arg if place in bodies else self._arguments(arg) for place, arg in enumerate(node.args)]
         if not self._inputs_unchanged(node):
             raise NeedsFallback(f"decomposition changes the metadata of an input of {node.name}")
+        handles = self._written_operands(node, written) if written else []
+        if written and _name(node) == "while_loop":
+            self._carry(node, args, list(bodies.values()), written)
+        for body in (bodies[1],) if _name(node) == "while_loop" else bodies.values():
+            contents = [body.content(index) for index in written]
+            body.results += contents
+        for position, body in bodies.items():
+            args[position] = self._body(body)
         new = self.graph.create_node("call_function", target, tuple(args), {}, name=node.name)
         meta.copy_all(node, new)
         meta.set_origin(new, meta.origin_of(node))
         meta.add_source(new, node)
         self.env[node] = self.aliases.of(new)
+        if written:
+            self._write_results(new, handles, [meta.get_val(content) for content in contents])
 
-    def _operand(self, argument: object, owner: GraphModule) -> Any:
-        """Returns the new argument: for a body the `get_attr` node of its decomposed graph."""
-        if not isinstance(argument, Node) or argument.op != "get_attr":
-            return self._arguments(argument)
-        module = attribute_of(owner, argument)
-        if not isinstance(module, GraphModule):
-            return self._arguments(argument)
-        name = str(argument.target)
+    def _write_results(self, new: Node, handles: list[Handle], vals: list[Any]) -> None:
+        """Adds results with the contents of written operands to control flow, and writes them back."""
+        before = meta.get_val(new)
+        meta.set_val(new, (*before, *vals))
+        for index, (handle, val) in enumerate(zip(handles, vals, strict=True), len(before)):
+            item = self.graph.call_function(operator.getitem, (new, index))
+            meta.copy_origin(new, item)
+            meta.set_val(item, val)
+            self.aliases.write(handle, item, self._emit)
+
+    def _written_operands(self, node: Node, written: list[int]) -> list[Handle]:
+        """Returns the handles of the operands that the bodies write.
+
+        Raises:
+            ExportError: such an operand shares memory with another one, or the operator is a scan or a map.
+        """
+        lists: Any = {"cond": node.args[3:4], "while_loop": node.args[2:4]}.get(_name(node))
+        if lists is None:
+            raise ExportError(f"{place_of(node)}: the body writes to a tensor; return the new value instead")
+        operands = [self.env[item] if isinstance(item, Node) else item for items in lists for item in items]
+        for index in written:
+            others = [*operands[:index], *operands[index + 1 :]]
+            if any(isinstance(other, Handle) and other.root is operands[index].root for other in others):
+                raise ExportError(
+                    f"{place_of(node)}: a body writes to operand {index}, which shares memory with another "
+                    "operand; call clone() of one of them"
+                )
+        return [operands[index] for index in written]
+
+    def _carry(self, node: Node, args: list[Any], bodies: list[_Body], written: list[int]) -> None:
+        """Makes carried values of the operands that the body of a loop writes."""
+        first = len(args[2])
+        if bodies[0].written or written[0] < first:
+            raise ExportError(
+                f"{place_of(node)}: the condition writes to a tensor, or the body to a value that it returns "
+                "in another variable; call clone() of this value in the body before"
+            )
+        places = [index - first for index in written]
+        args[2] = (*args[2], *(args[3][place] for place in places))
+        args[3] = tuple(item for place, item in enumerate(args[3]) if place not in places)
+        for each in bodies:
+            each.move_inputs(first, written)
+
+    def _body(self, body: _Body) -> Node:
+        """Adds a decomposed body, and returns its `get_attr` node."""
+        name = str(body.node.target)
         while name in self.attributes:
             name += "_"
-        self.attributes[name] = _decompose_body(module, self.tools)
-        new = self.graph.create_node("get_attr", name, name=argument.name)
-        meta.copy_all(argument, new)
+        self.attributes[name] = body.finish()
+        new = self.graph.create_node("get_attr", name, name=body.node.name)
+        meta.copy_all(body.node, new)
         return new
 
     def _inline(self, node: Node, target: HigherOrderOperator, owner: GraphModule) -> None:
@@ -212,9 +274,49 @@ class FastDecomposer:
         if op._schema.is_mutable:
             self._in_place(node, op)
             return
+        if op is aten.as_strided.default:
+            source: Any = node.args[0]
+            self.aliases.with_strides(self.env[source], meta.get_val(source).stride(), self._emit)
         args, kwargs = self._arguments(node.args), self._arguments(node.kwargs)
         results = self._emit(_GRAPH_EQUIVALENT.get(op, op), args, kwargs, of=node)
+        if not self._inputs_unchanged(node):
+            results = self._aliasing_as_exported(node, op, results)
         self.env[node] = map_aggregate(results, self._handles_of_new)
+
+    def _aliasing_as_exported(self, node: Node, op: OpOverload, result: Any) -> Any:
+        """Returns the result as a view or a copy, as in the exported program.
+
+        The layout of the input decides whether reshape, contiguous and similar operators copy. A write gives
+        a tensor of the new graph another layout.
+        """
+        is_expanded = tables.is_composite(op) and not tables.is_kept_composite(op, self.tools.preserve)
+        if not is_expanded or not isinstance(result, Node):
+            return result
+        exported, inputs = self.tools.expander.expand(op, node.args, dict(node.kwargs))
+        contents = [self.mapped(item) for item in inputs]
+        is_view = self.aliases.share_memory(result, contents)
+        if exported.is_view() == is_view:
+            return result
+        return (
+            self._emit(aten.clone.default, (result,), {}) if is_view else self._replayed(exported, contents)
+        )
+
+    def _replayed(self, expansion: Expansion, inputs: list[Node]) -> Node:
+        """Emits the views of an expansion, whose layouts may differ."""
+        results: list[Any] = []
+
+        def to_new(item: object) -> Any:
+            if not isinstance(item, Ref):
+                return self.symbols.node_of(item)
+            return inputs[item.index or 0] if item.step < 0 else results[item.step]
+
+        for step in expansion.steps:
+            if not isinstance(step.val, torch.Tensor):
+                raise NeedsFallback(f"{step.target} reads a tensor whose layout changes")
+            args, kwargs = map_aggregate(step.args, to_new), map_aggregate(step.kwargs, to_new)
+            results.append(self._emit(step.target, args, kwargs))
+        node: Node = to_new(expansion.output)
+        return node
 
     def _emit(
         self,
@@ -301,16 +403,36 @@ class FastDecomposer:
             return
         if tables.is_composite(op) and self._writes_nothing(op, args, kwargs):
             return
-        functional = functional_form(op)
-        if functional is None:
-            raise NeedsFallback(f"{op} writes its arguments")
         before = meta.get_val(args[0])
-        new = self._emit(functional, args, kwargs)
+        new = self._new_content(op, args, kwargs)
+        if torch.Tag.inplace_view in op.tags:
+            if any(handle is self.aliases.of(placeholder) for placeholder in self.placeholders):
+                raise NeedsFallback(f"{op} changes the dims of an input")
+            if not self.aliases.share_memory(new, (args[0],)):
+                raise NeedsFallback(f"{op} gives a tensor other memory")
+            self._rename(handle, self.aliases.of(new))
+            return
         if not isinstance(new, Node) or meta.get_val(new).shape != before.shape:
             raise NeedsFallback(f"{op} changes the shape of the tensor that it writes")
         if meta.get_val(new).dtype != before.dtype:
             new = self._emit(aten._to_copy.default, (new,), {"dtype": before.dtype})
         self.aliases.write(handle, new, self._emit)
+
+    def _new_content(self, op: OpOverload, args: tuple[Argument, ...], kwargs: dict[str, Argument]) -> Any:
+        """Adds nodes that compute the new content of the tensor that an in-place operator writes."""
+        functional = functional_form(op)
+        if functional is not None:
+            return self._emit(functional, args, kwargs)
+        if op not in FUNCTIONAL:
+            raise NeedsFallback(f"{op} writes its arguments")
+        expansion, inputs = self.tools.expander.expand(op, args, kwargs, FUNCTIONAL[op])
+        return self.writer.instantiate(expansion, inputs, self.origin)
+
+    def _rename(self, handle: Handle, view: Handle) -> None:
+        """Lets the old nodes of a tensor mean a view of it. Other views of the tensor stay as they are."""
+        for node, known in self.env.items():
+            if known is handle:
+                self.env[node] = view
 
     def _writes_nothing(
         self, op: OpOverload, args: tuple[Argument, ...], kwargs: dict[str, Argument]
@@ -352,14 +474,51 @@ class FastDecomposer:
         return map_aggregate(tree, self.mapped)
 
 
-def _decompose_body(module: GraphModule, tools: Tools) -> GraphModule:
-    """Returns the body of a control-flow operator in Core ATen."""
-    decomposer = FastDecomposer(module, tools)
-    output = decomposer.run()
-    if any(decomposer.content(node) is not node for node in decomposer.placeholders):
-        raise NeedsFallback("a body of control flow writes its inputs")
-    decomposer.finish(map_aggregate(output.args[0], decomposer.mapped), output)
-    return lazy_module(decomposer.attributes, decomposer.graph)
+class _Body:
+    """The decomposition of a body of control flow.
+
+    Attributes:
+        node: the old `get_attr` node.
+        results: the results of the new graph.
+        written: the indices of the inputs that the body writes.
+    """
+
+    def __init__(self, node: Node, module: GraphModule, tools: Tools) -> None:
+        self.node = node
+        self._decomposer = FastDecomposer(module, tools)
+        self._output = self._decomposer.run()
+        mapped: Any = map_aggregate(self._output.args[0], self._decomposer.mapped)
+        self._is_single = not isinstance(mapped, (list, tuple))
+        self.results: list[Any] = [mapped] if self._is_single else list(mapped)
+        self._inputs = list(self._decomposer.placeholders)
+        self.written = {
+            index for index, node in enumerate(self._inputs) if self._decomposer.content(node) is not node
+        }
+
+    def content(self, index: int) -> Node:
+        """Returns the row-major content of an input after all writes, in memory of its own."""
+        content = self._decomposer.content(self._inputs[index])
+        if index in self.written and meta.get_val(content).is_contiguous():
+            return content
+        return self._decomposer.copy(content)
+
+    def move_inputs(self, first: int, indices: list[int]) -> None:
+        """Moves inputs in front of the other inputs from `first` on."""
+        others = [node for index, node in enumerate(self._inputs) if index >= first and index not in indices]
+        for index in indices if others else ():
+            others[0].prepend(self._inputs[index])
+
+    def finish(self) -> GraphModule:
+        """Returns the body in Core ATen."""
+        results = self.results[0] if self._is_single else tuple(self.results)
+        self._decomposer.finish(results, self._output)
+        return lazy_module(self._decomposer.attributes, self._decomposer.graph)
+
+
+def _name(node: Node) -> str:
+    """Returns the name of a higher-order operator."""
+    name: str = node.target.name()  # type: ignore[union-attr]
+    return name
 
 
 def _val_of(item: Argument) -> Argument:

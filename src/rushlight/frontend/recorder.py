@@ -15,7 +15,8 @@ from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.fx.node import Argument, Node, map_aggregate
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rushlight.frontend.tables import Table, is_composite, is_kept_composite
+from rushlight.frontend.decompositions import Decomposition
+from rushlight.frontend.tables import Table, is_composite, is_kept_composite, is_view
 from rushlight.ir.fake import Evaluator, fresh_arguments, signature_of
 from rushlight.ir.meta import get_val
 
@@ -73,6 +74,16 @@ class Expansion:
 
     steps: list[Step] = field(default_factory=list)
     output: Any = None
+
+    def is_view(self) -> bool:
+        """Whether the output is a single tensor that shares memory with an input."""
+        ref = self.output
+        while isinstance(ref, Ref) and ref.step >= 0:
+            step = self.steps[ref.step]
+            if not is_view(step.target) or not step.args:
+                return False
+            ref = step.args[0]
+        return isinstance(ref, Ref)
 
 
 class Recorder(TorchDispatchMode):
@@ -291,9 +302,19 @@ class Expander:
             yield
 
     def expand(
-        self, op: OpOverload, args: tuple[Argument, ...], kwargs: Mapping[str, Argument]
+        self,
+        op: OpOverload,
+        args: tuple[Argument, ...],
+        kwargs: Mapping[str, Argument],
+        function: Decomposition | None = None,
     ) -> tuple[Expansion, list[Node]]:
         """Returns the expansion of `op` and its input nodes, in the order of the `Ref`s.
+
+        Args:
+            op: the operator.
+            args: its positional arguments.
+            kwargs: its keyword arguments.
+            function: computes the operator, by default its decomposition.
 
         Raises:
             NeedsFallback: the decomposition cannot be recorded.
@@ -304,7 +325,7 @@ class Expander:
             gradients = tuple(get_val(node).requires_grad for node in nodes)
         expansion = self._memo.get((key, gradients))
         if expansion is None:
-            function = self._table.get(op) or op.decompose
+            function = function or self._table.get(op) or op.decompose
             with self._fake_mode:
                 fakes, fake_args, fake_kwargs = fresh_arguments(nodes, args, kwargs)
                 for fake, gradient in zip(fakes, gradients, strict=False):

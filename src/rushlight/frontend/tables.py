@@ -132,6 +132,11 @@ def is_functional(op: OpOverload) -> bool:
     return not schema.is_mutable and all(argument.alias_info is None for argument in tensors)
 
 
+def is_view(op: OpOverload) -> bool:
+    """Whether the schema of `op` declares a result that shares storage with an argument."""
+    return any(result.alias_info is not None for result in op._schema.returns)
+
+
 def torch_keeps(op: OpOverload) -> bool:
     """Whether torch's decomposition keeps `op`, although `op` is a composite operator."""
     return op in _preserved_composites()
