@@ -204,3 +204,16 @@ def test_constants_come_behind_parameters_and_buffers() -> None:
     assert named == [node.name for node in core.graph.find_nodes(op="placeholder")]
     x = torch.randn(1, 2)
     assert_same(program.module()(x), core.module()(x))
+
+
+def test_torchs_own_decomposition_writes_through_inactive_dropout() -> None:
+    class Net(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            y = x.clone()
+            torch.nn.functional.dropout(y, 0.3, training=False).add_(1)
+            return y, torch.nonzero(x), torch.nn.functional.dropout(x, training=False)
+
+    x = torch.ones(3)
+    program = torch.export.export(Net(), (x,))
+    assert why_general(program) is not None
+    torch.testing.assert_close(decompose(program).module()(x), Net()(x))

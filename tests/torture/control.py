@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.torture.case import Function, Statement
+from tests.torture.elementwise import shares
 from tests.torture.scope import Maker, Scope, Value, rows
 
 KEEPING = rows(
@@ -55,6 +56,22 @@ def body(scope: Scope, argument: str, result: str, captured: Value | None = None
     return tuple(made)
 
 
+def _writing(scope: Scope, statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """Returns a body that also writes to its operand `c`."""
+    template = scope.rng.choice((*WRITES, "{}.mul_(0.5)", "{}.copy_({}.flip(0))"))
+    write = Statement(template, ("c",) * template.count("{}"))
+    place = scope.rng.randint(0, len(statements))
+    return (*statements[:place], write, *statements[place:])
+
+
+def _written_operand(scope: Scope, value: Value) -> Value | None:
+    """Returns a value or a buffer to which a body may write, and which shares no memory with `value`."""
+    if scope.chance(0.3):
+        return scope.add(scope.member("buffer", f"torch.randn({scope.rng.choice(([3], [2, 3], [4, 1]))})"))
+    found = [v for v in scope.values if v.is_float and v.rank and scope.writable(v) and not shares(v, value)]
+    return scope.rng.choice(found) if found else None
+
+
 def _captured(scope: Scope, value: Value) -> Value | None:
     """Returns a value of the same shape and dtype for a body: often a view, or a buffer."""
     draw = scope.rng.random()
@@ -71,14 +88,16 @@ def _captured(scope: Scope, value: Value) -> Value | None:
 def cond(scope: Scope) -> Value:
     value = scope.floating(1)
     condition = scope.add(scope.rng.choice(("{}.sum() > 0", "{}.mean() < 0.1", "{}.max() > 1")), value)
+    written = _written_operand(scope, value) if scope.chance(0.3) else None
     functions = []
     for _ in range(2):
         name, result = scope.fresh("f"), scope.fresh("r")
-        functions.append(
-            Function(name, ("a", "c"), body(scope, "a", result, _captured(scope, value)), (result,))
-        )
+        statements = body(scope, "a", result, None if written else _captured(scope, value))
+        if written is not None and scope.chance(0.6):
+            statements = _writing(scope, statements)
+        functions.append(Function(name, ("a", "c"), statements, (result,)))
     names = [f.name for f in functions]
-    other = scope.floating()
+    other = written or scope.floating()
     text = f"torch.cond({{}}, {names[0]}, {names[1]}, ({{}}, {{}}))"
     return scope.add(text, condition, value, other, functions=tuple(functions))
 

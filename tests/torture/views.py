@@ -163,6 +163,24 @@ def unfolded(scope: Scope, value: Value) -> Value:
     return scope.add(f"{{}}.unfold({axis}, {size}, {scope.rng.randint(1, 3)})", value)
 
 
+def maybe_copied(scope: Scope, value: Value) -> Value:
+    """An operator that returns the tensor, a view or a copy, depending on the layout and the dtype."""
+    template = scope.rng.choice(
+        (
+            "{}.contiguous()",
+            "{}.contiguous()",
+            "{}.ravel()",
+            "{}.reshape({}.shape)",
+            "F.dropout({}, 0.3, training=False)",
+            f"{{}}.to({value.dtype})",
+            "{}.type_as({})",
+            "{}.flatten()",
+            "{}.detach()",
+        )
+    )
+    return scope.add(template, *(value,) * template.count("{}"))
+
+
 VIEWS = (
     (slices, 3.0),
     (transposed, 2.0),
@@ -172,6 +190,7 @@ VIEWS = (
     (selected, 0.8),
     (diagonal, 0.4),
     (unfolded, 0.2),
+    (maybe_copied, 1.2),
 )
 
 

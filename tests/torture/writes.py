@@ -178,6 +178,23 @@ def copied(scope: Scope) -> Value:
     return view_of(scope, made)
 
 
+def turned(scope: Scope) -> Value:
+    """A change of the dims of a tensor in place. Views that exist already keep theirs."""
+
+    def is_own(value: Value) -> bool:
+        given = [*scope.modules[0].buffers(), *(v.tensor for v in scope.values[: len(scope.inputs)])]
+        return 2 <= value.rank <= 4 and scope.writable(value) and not any(value.tensor is t for t in given)
+
+    into = scope.pick(is_own)
+    a, b = scope.rng.sample(range(-into.rank, into.rank), 2)
+    choices = [f"{{}}.transpose_({a}, {b})", f"{{}}.swapaxes_({a}, {b})", f"{{}}.unsqueeze_({a})"]
+    if into.rank == 2:
+        choices.append("{}.t_()")
+    if scope.chance(0.5):
+        view_of(scope, into)
+    return scope.add(scope.rng.choice(choices), into, count=0)
+
+
 def filled(scope: Scope) -> Value:
     """A loop that fills a tensor line by line, and may read the lines before."""
     value = scope.pick(lambda v: v.is_float and v.rank > 0)
@@ -202,4 +219,5 @@ OPERATORS: tuple[tuple[Maker, float], ...] = (
     (products, 0.1),
     (copied, 0.8),
     (filled, 0.8),
+    (turned, 0.3),
 )

@@ -37,7 +37,8 @@ from rushlight.frontend.relations import relations_of
 from rushlight.ir import meta
 from rushlight.ir.facts import MethodProgram, ProgramFacts, with_marks
 from rushlight.ir.fake import fake_mode_of, no_new_guards
-from rushlight.ir.program import make_program
+from rushlight.ir.program import copy_program, make_program, rename_outputs
+from rushlight.passes.base import graph_modules
 
 _COPIED_OUTPUTS = (OutputKind.USER_OUTPUT, OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
 
@@ -96,8 +97,33 @@ def _decompose_by_torch(program: ExportedProgram, preserve: Collection[OpOverloa
     with warnings.catch_warnings(), _without_effect(torch.ops.aten._linalg_check_errors.default):
         warnings.filterwarnings("ignore", message=".*LeafSpec", category=FutureWarning)
         table = tables.general_table(preserve)
-        core: ExportedProgram = lift_body_constants(program).run_decompositions(table)
+        core: ExportedProgram = _without_inactive_dropout(lift_body_constants(program)).run_decompositions(
+            table
+        )
     return core
+
+
+def _without_inactive_dropout(program: ExportedProgram) -> ExportedProgram:
+    """Replaces inactive dropout by its input. torch would make a copy, although the model may write to it."""
+    if not _inactive_dropouts(program):
+        return program
+    copied = copy_program(program)
+    for node in _inactive_dropouts(copied):
+        node.replace_all_uses_with(node.args[0])  # type: ignore[arg-type]
+        node.graph.erase_node(node)
+    rename_outputs(copied)
+    for module in graph_modules(copied.graph_module):
+        module.recompile()
+    return copied
+
+
+def _inactive_dropouts(program: ExportedProgram) -> list[Node]:
+    return [
+        node
+        for module in graph_modules(program.graph_module)
+        for node in module.graph.find_nodes(op="call_function", target=torch.ops.aten.dropout.default)
+        if not (node.args[1] and node.args[2])
+    ]
 
 
 @contextmanager
