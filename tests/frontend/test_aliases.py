@@ -168,7 +168,35 @@ def diagonals_filled_through_views(x: Any) -> Any:
     return y, z
 
 
+def complex_views(x: Any) -> Any:
+    y = torch.complex(x, x.t() + 1)
+    z, copied = y.conj(), y.conj().resolve_conj()
+    z.mul_(2 - 1j)
+    y.real[0].add_(1)
+    y.imag.t()[1].zero_()
+    copied.zero_()
+    pairs = x.clone()
+    torch.view_as_complex(pairs.view(2, 4, 2))[1].mul_(1j)
+    bits = x.clone()
+    bits.view(torch.int32)[0].bitwise_and_(0x7F000000)
+    return tuple(torch.view_as_real(part.resolve_conj()) for part in (y, z, copied)), pairs, bits
+
+
+def windows(x: Any) -> Any:
+    """as_strided counts elements in the memory of its argument, which a write must not change."""
+    y = x.t().clone()
+    y.addmm_(x, x)
+    first = y.as_strided((4,), (1,))
+    y.as_strided((2, 2), (4, 1), 1).add_(1)
+    y.mul_(x)
+    z = x.clone().t()
+    z.as_strided((2, 3), (1, 4), 1).zero_()
+    return y, first, z, z.t().as_strided((4,), (5,))
+
+
 CASES = [
+    complex_views,
+    windows,
     an_inactive_dropout,
     diagonals_filled_through_views,
     copies_by_layout,

@@ -130,6 +130,12 @@ class Aliases:
             written.version = written.root.version
             self._of[node] = written
 
+    def add_view(self, node: Node, base: Handle, op: OpOverload) -> Handle:
+        """Makes `node`, the result of a functional operator, a view of another tensor."""
+        handle = self._of[node] = Handle(node, base)
+        handle.op = op
+        return handle
+
     def share_memory(self, node: Node, others: Iterable[Node]) -> bool:
         """Whether the content of `node` is in the same storage as that of one of the others."""
         root = self.of(node).root
@@ -207,7 +213,7 @@ _SCATTERS: dict[object, OpOverload] = {
 }
 
 _INVERSES: dict[object, OpOverload] = {
-    aten._conj.default: aten._conj.default,
+    aten._conj_physical.default: aten._conj_physical.default,
     aten.view_as_real.default: aten.view_as_complex.default,
     aten.view_as_complex.default: aten.view_as_real.default,
 }

@@ -38,6 +38,9 @@ _INLINED = ("wrap_with_set_grad_enabled",)
 
 _CONTROL_FLOW = ("cond", "while_loop", "map_impl", "scan")
 
+_CONJUGATES = (aten.conj.default, aten._conj.default)
+"""Operators whose results are conjugated when they are read."""
+
 # Constants are inputs of the graph, so that the copy of a lifted constant is a clone of an input.
 _GRAPH_EQUIVALENT = {aten.lift_fresh_copy.default: aten.clone.default}
 
@@ -281,6 +284,13 @@ class FastDecomposer:
         results = self._emit(_GRAPH_EQUIVALENT.get(op, op), args, kwargs, of=node)
         if not self._inputs_unchanged(node):
             results = self._aliasing_as_exported(node, op, results)
+        before: Any = meta.find_val(node.args[0]) if node.args and isinstance(node.args[0], Node) else None
+        if op in _CONJUGATES and before.is_complex():
+            base: Any = self.env[node.args[0]]  # type: ignore[index]
+            self.env[node] = self.aliases.add_view(results, base, aten._conj_physical.default)
+            return
+        if op is aten.resolve_conj.default and before.is_conj():
+            results = self._emit(aten.clone.default, (results,), {})
         self.env[node] = map_aggregate(results, self._handles_of_new)
 
     def _aliasing_as_exported(self, node: Node, op: OpOverload, result: Any) -> Any:
