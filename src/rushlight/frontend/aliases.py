@@ -199,7 +199,7 @@ class Aliases:
             for dim in _squeezed(base, view.args[0]):
                 content = emit(aten.unsqueeze.default, (content, dim), {})
             return content
-        if view.op is aten.alias.default:
+        if view.op in (aten.alias.default, aten.clone.default):
             return content
         if view.op is aten.expand.default:
             return _unexpanded(base, content, emit)

@@ -402,11 +402,6 @@ def _multinomial(
     return torch.topk(x / samples, num_samples).indices
 
 
-def _dropout(x: torch.Tensor, p: float, train: bool) -> Any:
-    """Returns the tensor itself where eager PyTorch does so, because the model may write to it."""
-    return torch.ops.aten.native_dropout.default(x, p, train)[0] if train and p else x
-
-
 def _fill_diagonal(x: torch.Tensor, value: float, wrap: bool = False) -> torch.Tensor:
     row, *others = (torch.arange(n).reshape(-1, *[1] * (x.dim() - 1 - dim)) for dim, n in enumerate(x.shape))
     if wrap and x.dim() == 2:
@@ -422,7 +417,6 @@ FUNCTIONAL: dict[OpOverload, Decomposition] = {torch.ops.aten.fill_diagonal_.def
 """The new content of the tensor that an in-place operator writes, if torch has no functional operator."""
 
 OWN: dict[OpOverload, Decomposition] = {
-    torch.ops.aten.dropout.default: _dropout,
     torch.ops.aten.__lshift__.Scalar: _shift(torch.bitwise_left_shift, 2.0),
     torch.ops.aten.__lshift__.Tensor: _shift(torch.bitwise_left_shift, 2.0),
     torch.ops.aten.__rshift__.Scalar: _shift(torch.bitwise_right_shift, 0.5),

@@ -38,9 +38,6 @@ _INLINED = ("wrap_with_set_grad_enabled",)
 
 _CONTROL_FLOW = ("cond", "while_loop", "map_impl", "scan")
 
-_CONJUGATES = (aten.conj.default, aten._conj.default)
-"""Operators whose results are conjugated when they are read."""
-
 # Constants are inputs of the graph, so that the copy of a lifted constant is a clone of an input.
 _GRAPH_EQUIVALENT = {aten.lift_fresh_copy.default: aten.clone.default}
 
@@ -285,9 +282,10 @@ class FastDecomposer:
         if not self._inputs_unchanged(node):
             results = self._aliasing_as_exported(node, op, results)
         before: Any = meta.find_val(node.args[0]) if node.args and isinstance(node.args[0], Node) else None
-        if op in _CONJUGATES and before.is_complex():
+        view = _view_operator(node, op, before)
+        if view is not None:
             base: Any = self.env[node.args[0]]  # type: ignore[index]
-            self.env[node] = self.aliases.add_view(results, base, aten._conj_physical.default)
+            self.env[node] = self.aliases.add_view(results, base, view)
             return
         if op is aten.resolve_conj.default and before.is_conj():
             results = self._emit(aten.clone.default, (results,), {})
@@ -523,6 +521,15 @@ class _Body:
         results = self.results[0] if self._is_single else tuple(self.results)
         self._decomposer.finish(results, self._output)
         return lazy_module(self._decomposer.attributes, self._decomposer.graph)
+
+
+def _view_operator(node: Node, op: OpOverload, source: Any) -> OpOverload | None:
+    """Returns how to compute the result of a functional operator that is a view in eager PyTorch, or None."""
+    if op in (aten.conj.default, aten._conj.default) and source.is_complex():
+        return aten._conj_physical.default
+    # torch decomposes inactive dropout to a copy.
+    is_inactive = op is aten.dropout.default and not (node.args[1] and node.args[2])
+    return aten.clone.default if is_inactive else None
 
 
 def _name(node: Node) -> str:
