@@ -146,7 +146,7 @@ class Transformed(nn.Module):
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
-    "channels, height, stride", [(32, 21, 1), (32, 9, 1), (20, 30, 1), (96, 5, 1), (36, 40, 2)]
+    "channels, height, stride", [(32, 21, 1), (32, 9, 1), (20, 30, 1), (96, 5, 1), (72, 40, 2)]
 )
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_special_numbers_in_transformed_convolutions(
