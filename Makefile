@@ -49,6 +49,8 @@ SEED ?= 0
 SECONDS ?= 300
 # Tests start hundreds of Python processes, which read compiled modules from files.
 export PYTHONDONTWRITEBYTECODE :=
+# Ray gives its workers a low priority by default, so that a test with Ray would wait for the tests that run beside it.
+export RAY_worker_niceness := 0
 ISA ?=
 BASE ?= HEAD
 

@@ -117,7 +117,7 @@ def test_a_command_that_takes_its_arguments(folder: Path) -> None:
     assert "aten::addmm.out" in (folder / "ops.yaml").read_text()
 
 
-@pytest.mark.parametrize("external", [False, True])
+@pytest.mark.parametrize("external", [pytest.param(False, marks=pytest.mark.long), True])
 def test_the_training_example(external: bool, tmp_path: Path) -> None:
     example = "executorch.extension.training.examples.XOR.export_model"
     run("-m", example, "--outdir", "out", *(["--external"] if external else []), cwd=tmp_path)

@@ -346,6 +346,7 @@ def test_xor_is_learned_with_adamw_as_in_torch(xor: tuple[TrainingNet, bytes], a
     assert loss < 0.05 and torch.equal(predicted, XOR[1])
 
 
+@pytest.mark.long
 def test_digits_are_learned_with_the_gradients_of_autograd() -> None:
     torch.manual_seed(0)
     images, labels = digits(8, 1200, TRAIN)
