@@ -224,7 +224,7 @@ cross: build
 
 targets: build
 	scripts/system-packages devices
-	RUSHLIGHT_TARGETS=1 $(BIN)/pytest -q tests/select tests/aot_c
+	RUSHLIGHT_TARGETS=1 $(BIN)/pytest -q -m '' tests/select tests/aot_c
 
 js: build
 	scripts/system-packages js

@@ -306,6 +306,7 @@ def test_int8_digits_on_a_cortex_m4(int8_project: Path) -> None:
 @pytest.mark.skipif(
     not selective.has_tools("cortex-m4"), reason="needs arm-none-eabi-g++ and qemu-system-arm"
 )
+@pytest.mark.long
 def test_two_memories_on_a_cortex_m4(tmp_path: Path) -> None:
     """The second memory lies in the slow RAM of the board, and the results are those of the host."""
     memories = [rushlight.Memory("ssram", 1, 2048), rushlight.Memory("psram", 2, cost=4.0)]
