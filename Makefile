@@ -106,19 +106,20 @@ tidy: build
 types: $(VENV)/.environment
 	$(BIN)/mypy src/rushlight tests benchmarks scripts
 
+# One process runs all tests of a file, so that their common fixtures, some of which compile C++, run once.
 # Two libraries leave their process in a state that other tests fail in, so that their tests have processes of their own.
 # Ray leaves threads that parse Python sources, which Python 3.11 does for one thread at a time only
 # (https://github.com/python/cpython/issues/106905): pytest parses none with plain assertions. OpenVINO leaves the main
 # thread with a signal stack that it has freed.
 unit: build
 	scripts/system-packages cortex-m || echo 'tests on an emulated Cortex-M4 are skipped: their tools cannot be installed'
-	$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup tests --ignore tests/interop --ignore tests/distributed --ignore tests/backends/openvino
+	$(BIN)/pytest -q -n $(WORKERS) --dist loadfile tests --ignore tests/interop --ignore tests/distributed --ignore tests/backends/openvino
 	$(BIN)/pytest -q --assert=plain tests/distributed
 	$(BIN)/pytest -q tests/backends/openvino
 
 # More cases of behaviour that `make unit` tests too.
 test-long: build
-	$(BIN)/pytest -q -n $(WORKERS) -m long tests
+	$(BIN)/pytest -q -n $(WORKERS) --dist loadfile -m long tests
 
 # The C++ tests are built here alone; `make build` leaves them out until this has been run once.
 cpp: build
@@ -135,7 +136,7 @@ $(INTEROP)/.installed: requirements/interop.txt requirements/torchvision.txt
 	touch $@
 
 interop: build $(INTEROP)/.installed
-	$(BIN)/pytest -q -n $(WORKERS) --dist loadgroup tests/interop
+	$(BIN)/pytest -q -n $(WORKERS) --dist loadfile tests/interop
 
 docs: build
 	$(BIN)/mkdocs build --strict

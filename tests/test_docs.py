@@ -56,7 +56,15 @@ def console_of(page: Path) -> list[str]:
     return re.findall(r"^```console\n(.*?)^```$", page.read_text(), flags=re.M | re.S)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        # A page that starts Ray takes longer than a minute; tests/distributed has the same calls.
+        pytest.param(page, marks=[pytest.mark.long] if page.name == "many-machines.md" else [])
+        for page in PAGES
+    ],
+    ids=lambda page: page.name,
+)
 def test_python_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
     script = tmp_path / f"{page.stem}_page.py"
     script.write_text(python_of(page))

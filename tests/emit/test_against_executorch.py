@@ -13,12 +13,9 @@ from tests.emit.peer import structure
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-interop" / "bin" / "python"
 
-pytestmark = [
-    pytest.mark.skipif(
-        not PYTHON.exists(), reason="the environment .venv-interop is not there; `make interop` sets it up"
-    ),
-    pytest.mark.xdist_group("emit_peer"),  # one process lowers all cases
-]
+pytestmark = pytest.mark.skipif(
+    not PYTHON.exists(), reason="the environment .venv-interop is not there; `make interop` sets it up"
+)
 
 NAMES = [
     "add",

@@ -17,8 +17,6 @@ from rushlight.runtime.libraries import cmake_dir, include_dir, runtime_sources
 
 EXAMPLE = EXAMPLES / "executorch_cpp"
 
-pytestmark = pytest.mark.xdist_group("executorch_cpp")  # one process builds the example
-
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -122,6 +120,7 @@ def test_compiles_without_warnings(compiler: str, tmp_path: Path) -> None:
         run([compiler, *flags, *folders, str(source)])
 
 
+@pytest.mark.long
 def test_eager_pytorch_calls_the_kernels(tmp_path: Path) -> None:
     """The same C++ kernels are built as a library for PyTorch."""
     (tmp_path / "CMakeLists.txt").write_text(

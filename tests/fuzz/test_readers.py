@@ -11,10 +11,9 @@ from tests.fuzz.readers import READERS, run
 
 FILES = 20  # for each reader
 
-pytestmark = [
-    pytest.mark.xdist_group("fuzz"),
-    pytest.mark.skipif(shutil.which("c++") is None, reason="the mutator of tables needs a C++ compiler"),
-]
+pytestmark = pytest.mark.skipif(
+    shutil.which("c++") is None, reason="the mutator of tables needs a C++ compiler"
+)
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -18,8 +19,14 @@ from rushlight.exir import to_edge_transform_and_lower
 NAMES = ("add", "digits", "bert")
 
 
-@pytest.mark.parametrize("backend", ["", "xnnpack"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("name", "backend"),
+    [
+        *itertools.product(("add", "digits"), ("", "xnnpack")),
+        ("bert", ""),
+        pytest.param("bert", "xnnpack", marks=pytest.mark.long),
+    ],
+)
 def test_its_records_are_read_here(name: str, backend: str, peer: Ask, tmp_path: Path) -> None:
     peer({"etrecord": name, "folder": str(tmp_path), "backend": backend})
     facts = json.loads((tmp_path / "facts.json").read_text())

@@ -27,8 +27,6 @@ MODELS = ["small", "aligned", "external", "delegated", "inline", "branch", "meth
 
 Ask = Callable[..., Any]
 
-pytestmark = pytest.mark.xdist_group("format_contract")
-
 
 @pytest.fixture(scope="module")
 def ask(interop_python: Path) -> Ask:

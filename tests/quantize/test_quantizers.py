@@ -184,6 +184,7 @@ def test_int16_activations_lose_less_than_int8_ones() -> None:
     assert snr(model, wide, inputs) > snr(model, narrow, inputs)
 
 
+@pytest.mark.long
 def test_training_folds_batch_norm_and_learns_ranges() -> None:
     torch.manual_seed(0)
     model, inputs = Image(), (torch.randn(4, 3, 12, 12),)

@@ -437,6 +437,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], list[st
     return written(QUICK, tmp_path_factory.mktemp("quick"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("instructions", EMULATED)
 def test_loops_on_the_host(instructions: str, quick: tuple[list[Path], list[str]], tmp_path: Path) -> None:
     programs, expected = quick

@@ -24,10 +24,6 @@ needs_targets = pytest.mark.skipif(
 )
 
 
-# All tests of a project run in one process, so that its sources are compiled once.
-one_build = pytest.mark.xdist_group("int8_project")
-
-
 @contextlib.contextmanager
 def with_programs_of(other: Path, project: Path) -> Iterator[None]:
     """Temporarily replaces the programs of a project by those of another.
@@ -70,7 +66,6 @@ def symbols(folder: Path) -> str:
     ).stdout
 
 
-@one_build
 def test_host_build_of_int8_digits(int8_project: Path) -> None:
     """The results are those of the whole runtime, and kernels that the program does not use are absent."""
     folder = selective.build(int8_project, "runner")
@@ -89,7 +84,6 @@ def test_host_build_of_int8_digits(int8_project: Path) -> None:
         assert absent not in names, absent
 
 
-@one_build
 def test_kernels_that_are_absent_are_named_at_load(int8_project: Path, tmp_path: Path) -> None:
     """Loading a program that the build does not support causes an error with the missing operators."""
     other = rushlight.compile(torch.nn.Softmax(1), (torch.zeros(1, 4),), partitioner=())
@@ -292,7 +286,6 @@ def test_microkernels_are_those_of_the_programs(tmp_path: Path) -> None:
     )
 
 
-@one_build
 @pytest.mark.skipif(
     not selective.has_tools("cortex-m4"), reason="needs arm-none-eabi-g++ and qemu-system-arm"
 )
