@@ -45,7 +45,7 @@ def test_a_case_depends_on_seed_and_index_alone() -> None:
 
 
 def test_every_kind_and_configuration_is_drawn() -> None:
-    cases = [generate(SEED, index) for index in range(2 * CASES)]
+    cases = [generate(SEED, index) for index in range(4 * CASES)]
     drawn = {case.kind.split(",")[0] for case in cases}
     assert drawn == set(KINDS)
     configurations = {name for case in cases for name in configurations_of(case.quantizer)}
