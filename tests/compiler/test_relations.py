@@ -160,20 +160,34 @@ def test_comparisons_of_example_sizes_in_decompositions_are_no_relations() -> No
             torch.testing.assert_close(module(x), Diagonal()(x))
 
 
-def test_guards_that_torch_adds_when_it_decomposes_are_no_relations(tmp_path: Path) -> None:
+class Copy(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x)[None].clone()
+
+
+class Heads(torch.nn.Module):
+    """Torch assumes that the product of both sizes differs from the first size, and from a divisor of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x.unflatten(-1, (2, 4)).transpose(1, 2).transpose(1, 2).flatten(2))
+
+
+@pytest.mark.parametrize(("kind", "last"), [(Copy, 6), (Heads, 8)])
+def test_guards_that_torch_adds_when_it_decomposes_are_no_relations(
+    kind: type[torch.nn.Module], last: int, tmp_path: Path
+) -> None:
     """Torch assumes sizes of at least 2, but the exported program supports 0 and 1."""
-
-    class Copy(torch.nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return torch.relu(x)[None].clone()
-
-    shapes = ({0: Dim("batch", max=6)},)
-    torch.export.save(
-        torch.export.export(Copy(), (torch.randn(2, 4, 9, 6),), dynamic_shapes=shapes), tmp_path / "copy.pt2"
-    )
-    program = torch.export.load(tmp_path / "copy.pt2")
+    model = kind().eval()
+    shapes = ({0: Dim("batch", max=6), 1: Dim("steps", max=40)},)
+    exported = torch.export.export(model, (torch.randn(2, 5, last),), dynamic_shapes=shapes)
+    torch.export.save(exported, tmp_path / "model.pt2")
+    program = torch.export.load(tmp_path / "model.pt2")
     program.run_decompositions({})
     module = rushlight.load(rushlight.compile(program).buffer)
-    for size in (0, 1, 5):
-        x = torch.randn(size, 4, 9, 6)
-        torch.testing.assert_close(module(x), Copy()(x))
+    for sizes in ((0, 4), (1, 1), (1, 4), (5, 1), (5, 7)):
+        x = torch.randn(*sizes, last)
+        torch.testing.assert_close(module(x), model(x))

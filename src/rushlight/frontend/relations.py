@@ -10,6 +10,7 @@ import sympy
 import torch
 from torch.export import ExportedProgram
 from torch.fx import Node
+from torch.utils._sympy.functions import Mod, PythonMod
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
@@ -101,17 +102,42 @@ def _static(number: object) -> TypeGuard[int]:
 
 
 def _holds_from_two(relation: sympy.Basic, ranges: Ranges) -> bool:
-    """Whether an inequality of one symbol holds for all sizes in its range that are at least 2.
+    """Whether a relation is proved for all sizes in their ranges that are at least 2.
 
     Torch records such guards when it decomposes a program. They state only what torch assumes of each size.
     """
-    if not isinstance(relation, sympy.Lt | sympy.Le | sympy.Gt | sympy.Ge) or len(relation.free_symbols) != 1:
+    if isinstance(relation, sympy.Ne):
+        difference = _without_mod(relation.lhs, ranges) - _without_mod(relation.rhs, ranges)
+        return _is_at_least(1, difference, ranges) or _is_at_least(1, -difference, ranges)
+    if not isinstance(relation, sympy.Lt | sympy.Le | sympy.Gt | sympy.Ge):
         return False
-    (symbol,) = relation.free_symbols
-    upper = ranges[symbol].upper if symbol in ranges else int_oo
-    difference = bound_sympy(relation.gts - relation.lts, {symbol: ValueRanges(2, max(2, upper))})
     least = 0 if isinstance(relation, sympy.Ge | sympy.Le) else 1
-    return bool(difference.lower >= least)
+    return _is_at_least(least, relation.gts - relation.lts, ranges)
+
+
+def _without_mod(expression: sympy.Expr, ranges: Ranges) -> sympy.Expr:
+    """Returns x for x % y if 0 <= x < y, and other expressions as they are."""
+    if isinstance(expression, Mod | PythonMod):
+        value, divisor = expression.args
+        if _is_at_least(0, value, ranges) and _is_at_least(1, divisor - value, ranges):
+            return value
+    return expression
+
+
+def _is_at_least(least: int, expression: sympy.Expr, ranges: Ranges) -> bool:
+    """Whether it is proved that an expression is at least `least` for all sizes that are at least 2."""
+    symbols = sorted(expression.free_symbols, key=str)
+    uppers = {s: ranges[s].upper if s in ranges else int_oo for s in symbols}
+    bounds = bound_sympy(expression, {s: ValueRanges(2, max(2, upper)) for s, upper in uppers.items()})
+    if bounds.lower >= least:
+        return True
+    # In terms of the sizes minus 2, no coefficient may be negative.
+    shifted = sympy.expand(expression.subs({s: s + 2 for s in symbols}, simultaneous=True))
+    if not symbols or not shifted.is_polynomial(*symbols):
+        return False
+    polynomial = sympy.Poly(shifted, *symbols)
+    lowest = polynomial.eval([0] * len(symbols)) if len(symbols) > 1 else polynomial.eval(0)
+    return bool(lowest >= least and all(coefficient >= 0 for coefficient in polynomial.coeffs()))
 
 
 def _is_bound(relation: sympy.Expr) -> bool:
