@@ -24,7 +24,7 @@ from rushlight.aot_c.values import Number, TensorValue
 from rushlight.format.pte import read_pte
 from rushlight.runtime import call_kernel, kernel_names
 
-STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wshadow", "-pedantic", "-Werror")
+STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-pedantic", "-Werror")
 SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g")
 IS_WIDE = bool(os.environ.get("RUSHLIGHT_TARGETS"))
 needs_targets = pytest.mark.skipif(

@@ -143,8 +143,7 @@ class Source:
             constant = "" if parameter.writes else "const "
             restrict = "restrict " if no_alias else ""
             texts.append(f"{constant}{parameter.type} *{restrict}{parameter.name}")
-        result = "int" if k.can_fail else "static void"
-        head = f"{'static int' if k.can_fail else result}"
+        head = "static int" if k.can_fail else "static void"
         end = "\n  return 0;" if k.can_fail else ""
         key = (f"{head}({', '.join(texts)})", body)
         name = self._names.get(key)
@@ -152,7 +151,7 @@ class Source:
             base = k.operator.split("::")[-1].split(".")[0].strip("_")
             count = self._counts[base] = self._counts.get(base, -1) + 1
             name = self._names[key] = f"{base}_{count}"
-            signature = wrapped(f"{head} {name}(", texts, ") {")
+            signature = wrapped(f"{head} {name}(", texts or ["void"], ") {")
             self.kernels.append(f"/* {k.operator} */\n{signature}\n{body}{end}\n}}")
         return name
 
