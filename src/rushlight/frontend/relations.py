@@ -135,9 +135,8 @@ def _is_at_least(least: int, expression: sympy.Expr, ranges: Ranges) -> bool:
     shifted = sympy.expand(expression.subs({s: s + 2 for s in symbols}, simultaneous=True))
     if not symbols or not shifted.is_polynomial(*symbols):
         return False
-    polynomial = sympy.Poly(shifted, *symbols)
-    lowest = polynomial.eval([0] * len(symbols)) if len(symbols) > 1 else polynomial.eval(0)
-    return bool(lowest >= least and all(coefficient >= 0 for coefficient in polynomial.coeffs()))
+    lowest = shifted.subs(dict.fromkeys(symbols, 0))
+    return bool(lowest >= least and all(number >= 0 for number in sympy.Poly(shifted, *symbols).coeffs()))
 
 
 def _is_bound(relation: sympy.Expr) -> bool:
