@@ -104,6 +104,11 @@ CASES = {
         (X, X.T.double()),
         "does not support self torch.float32, mat2 torch.float64 together .*: convert one",
     ),
+    "dims of an input": (
+        lambda x: x.t_() + 1,
+        (X.T,),
+        "such as t_ or unsqueeze_ changes the dims of an input",
+    ),
     "data": (lambda x: x.data.add_(1), (X,), "for example x.data: use x itself"),
 }
 
@@ -113,6 +118,24 @@ def test_errors_of_torch_in_plain_words(name: Any) -> None:
     function, inputs, message = CASES[name]
     with pytest.raises(CompileError, match=message):
         rushlight.compile(Function(function), inputs)
+
+
+class Transposing(nn.Module):
+    state: torch.Tensor
+
+    def __init__(self, *sizes: int) -> None:
+        super().__init__()
+        self.register_buffer("state", torch.ones(sizes))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.state.t_()
+
+
+def test_a_buffer_whose_sizes_change_is_refused() -> None:
+    with pytest.raises(ExportError, match=r"t_.*test_diagnosis.py:\d+.*'state'.*\(2, 3\) to \(3, 2\)"):
+        rushlight.compile(Transposing(2, 3), (torch.ones(3, 2),))
+    with pytest.raises(ExportError, match="such as t_ or unsqueeze_"):
+        rushlight.compile(Transposing(3, 3), (torch.ones(3, 3),))
 
 
 def test_torch_reports_an_error_only_once(capfd: pytest.CaptureFixture[str]) -> None:

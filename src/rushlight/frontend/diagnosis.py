@@ -42,8 +42,16 @@ _HELP = {
     "fake implementation with torch.library.register_fake",
 }
 
+_DIMS_IN_PLACE = (
+    "an operator such as t_ or unsqueeze_ changes the dims of an input or of a tensor of the model in place: "
+    "use the operator without the underscore, such as t or unsqueeze"
+)
+
 # The same by a part of torch's message.
 _HELP_BY_TEXT = {
+    "num_mutated_inp_runtime_indices": _DIMS_IN_PLACE,
+    "metadata mutating ops on non-Fake Tensor": _DIMS_IN_PLACE,
+    "sources must not be empty for symbol": _DIMS_IN_PLACE,
     "SparseTensorImpl": "programs can contain only dense tensors: call to_dense() of the sparse tensor",
     "do not support input mutation": "torch exports a body of cond or while_loop that writes to a tensor "
     "only within torch.no_grad(), and a body of map or scan never: compile or export the model within "
@@ -68,11 +76,12 @@ def check_program(name: str, program: ExportedProgram) -> None:
         program: its program.
 
     Raises:
-        ExportError: a tensor is sparse, or a batch norm is in training mode. The message has the tensor's
-            name or the user's source line. After `install_as_executorch()`, a batch norm in training mode
-            causes a TrainingModeWarning instead, as ExecuTorch compiles it.
+        ExportError: a tensor is sparse, the sizes of a buffer change, or a batch norm is in training mode.
+            The message has the tensor's name or the user's source line. After `install_as_executorch()`, a
+            batch norm in training mode causes a TrainingModeWarning instead, as ExecuTorch compiles it.
     """
     _check_layouts(name, program)
+    _check_dims_of_state(name, program)
     if program.graph_signature.backward_signature is not None:
         return
     in_training: list[Node] = []
@@ -102,6 +111,26 @@ def _check_layouts(name: str, program: ExportedProgram) -> None:
             raise ExportError(
                 f"{what} of method {name!r} is a tensor of layout {value.layout}; "
                 "programs can contain only dense tensors: convert this tensor with to_dense()"
+            )
+
+
+def _check_dims_of_state(name: str, program: ExportedProgram) -> None:
+    """Refuses buffers and parameters whose sizes are different after a call."""
+    state = {**program.graph_signature.inputs_to_buffers, **program.graph_signature.inputs_to_parameters}
+    placeholders = {node: node for node in program.graph.find_nodes(op="placeholder") if node.name in state}
+    last = dict(placeholders)  # the last node that changes the dims of a tensor, by its placeholder
+    for node in program.graph.nodes:
+        if isinstance(node.target, OpOverload) and torch.Tag.inplace_view in node.target.tags:
+            placeholder = placeholders.get(node.args[0])
+            if placeholder is not None:
+                placeholders[node], last[placeholder] = placeholder, node
+    for placeholder, node in last.items():
+        before, after = meta.get_val(placeholder).shape, meta.get_val(node).shape
+        if before != after:
+            raise ExportError(
+                f"method {name!r}: {place_of(node)} changes the sizes of {state[placeholder.name]!r} in "
+                f"place from {tuple(before)} to {tuple(after)}; sizes of buffers and parameters are fixed: "
+                "use the operator without the underscore, such as t or unsqueeze"
             )
 
 
