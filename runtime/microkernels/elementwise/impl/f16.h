@@ -113,13 +113,14 @@ RL_INLINE void reduce_dims_f16(const uint16_t* x, int64_t stride, int64_t rows, 
   }
 }
 
-static void f16_unary(F16Type type, UnaryOp op, const uint16_t* x, uint16_t* y, int64_t n, float p, float q) {
+[[maybe_unused]] static void f16_unary(F16Type type, UnaryOp op, const uint16_t* x, uint16_t* y, int64_t n, float p,
+                                       float q) {
   for_f16(type,
           [&](auto tag) { with_cheap_unary(op, p, q, [&](const auto& f) { map_f16<decltype(tag)>(x, y, n, f); }); });
 }
 
-static void f16_binary(F16Type type, BinaryOp op, const uint16_t* a, int64_t a_step, const uint16_t* b, int64_t b_step,
-                       uint16_t* y, int64_t n) {
+[[maybe_unused]] static void f16_binary(F16Type type, BinaryOp op, const uint16_t* a, int64_t a_step, const uint16_t* b,
+                                        int64_t b_step, uint16_t* y, int64_t n) {
   for_f16(type, [&](auto tag) {
     with_cheap_binary(op, 0, [&](const auto& f) { map_f16<decltype(tag)>(a, a_step, b, b_step, y, n, f); });
   });
