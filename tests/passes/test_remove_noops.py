@@ -76,13 +76,29 @@ def test_remove_noop_copies() -> None:
     assert calls(module) == ["neg.default", "neg.default", "copy.default", "add.Tensor"]
 
 
-def test_an_input_that_becomes_the_value_of_a_buffer_is_copied() -> None:
+def test_an_input_becomes_the_value_of_a_buffer() -> None:
     class Net(Buffers):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             self.assign(self.first, x)
-            return x + 1
+            return self.first + 1
 
-    assert calls(without_copies(Net(), torch.randn(4, 3))) == ["copy.default", "add.Tensor"]
+    module = without_copies(Net(), torch.randn(4, 3))
+    assert calls(module) == ["add.Tensor"]
+    results: Any = module.graph.output_node().args[0]
+    assert results[0].name == "x"
+
+
+def test_copies_that_are_no_value_of_a_buffer_stay() -> None:
+    class Net(Buffers):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            self.first.copy_(x)
+            self.first.mul_(2)
+            self.second[0].copy_(x[0])
+            y.copy_(x.neg())
+            return self.first + y
+
+    module = without_copies(Net(), torch.randn(4, 3), torch.randn(4, 3))
+    assert [name for name in calls(module) if "copy" in name] == ["copy.default"] * 3
 
 
 def test_a_result_is_the_value_of_one_buffer() -> None:

@@ -111,6 +111,16 @@ def test_a_pass_that_returns_nothing_is_named(relu: ExportedProgram) -> None:
         run_passes(relu, [forgetful])
 
 
+def test_a_pass_that_raises_an_error_is_named(relu: ExportedProgram) -> None:
+    def divide(module: GraphModule) -> PassResult:
+        raise ZeroDivisionError("no ones")
+
+    named = r"divide raised ZeroDivisionError: no ones \(it ran after to_neg\)"
+    with pytest.raises(PassError, match=named) as caught:
+        run_passes(relu, [to_neg, divide])
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
 def test_a_pass_for_executorch_may_return_nothing(
     relu: ExportedProgram, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -145,10 +145,8 @@ def _convert(
             continue
         if node.op == "placeholder":
             new = graph.create_node("placeholder", str(node.target), name=node.name)
-            if stands_for_executorch():
-                # In ExecuTorch's edge programs, an input does not have the name of a builtin of Python.
-                new.target = new.name
-            else:
+            # In ExecuTorch's edge programs, an input does not have the name of a builtin of Python.
+            if not stands_for_executorch():
                 new.name = node.name
             meta.copy_all(node, new)
         elif node.op == "get_attr":

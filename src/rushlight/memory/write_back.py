@@ -100,7 +100,9 @@ def write_back(
 
 def _copy_into(owner: Node, new: Node, output: Node) -> Node:
     with output.graph.inserting_before(output):
-        copied = output.graph.call_function(torch.ops.aten.copy_.default, (owner, new))
+        copied = output.graph.create_node(
+            "call_function", torch.ops.aten.copy_.default, (owner, new), name="copy_"
+        )
     meta.copy_origin(new, copied)
     meta.set_val(copied, meta.get_val(owner))
     meta.set_spec(copied, meta.get_spec(owner))

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
 from torch.export.graph_signature import OutputKind
-from torch.fx import GraphModule, Node
+from torch.fx import Graph, GraphModule, Node
 from typing_extensions import override
 
 from rushlight.ir import meta
 from rushlight.ir.edge_ops import is_op
 from rushlight.ir.facts import MethodProgram
 from rushlight.ir.program import rename_outputs
-from rushlight.passes.base import GraphPass, ProgramPass, eliminate_dead_code, graph_modules
+from rushlight.passes.base import GraphPass, ProgramPass
 
 
 class RemoveNoopSlicesPass(GraphPass):
@@ -79,34 +78,39 @@ class RemoveNoopConversionsPass(GraphPass):
 
 
 class RemoveNoopCopiesPass(ProgramPass):
-    """Before: aten.copy(x, y) of a y with the shape, dtype and layout of x. Expected: y.
+    """Before: the new value of a buffer b is aten.copy(b, y) of a y with the same metadata. Expected: y.
 
-    If y is the new value of a buffer, a copy that is the value of another buffer stays.
+    The copy stays if y is the new value of another buffer. Copies that are no new value stay too, as in the
+    decompositions of `torch.export`.
     """
 
     @override
     def rewrite(self, program: MethodProgram) -> bool:
+        graph = program.graph_module.graph
         changed = False
-        for module in graph_modules(program.graph_module):
-            is_noop = partial(_is_noop_copy, module=module, program=program)
-            if _bypass(module, torch.ops.aten.copy.default, is_noop, index=1):
-                eliminate_dead_code(module.graph)
+        for index, spec in enumerate(program.graph_signature.output_specs):
+            copy = _results(graph)[index]
+            if spec.kind == OutputKind.BUFFER_MUTATION and _is_noop_copy(copy, program):
+                copy.replace_all_uses_with(copy.args[1])
+                graph.erase_node(copy)
                 changed = True
         if changed:
             rename_outputs(program)
         return changed
 
 
-def _is_noop_copy(node: Node, module: GraphModule, program: MethodProgram) -> bool:
-    source = node.args[1]
-    if not isinstance(source, Node) or not _same_metadata(node, index=1):
-        return False
-    results = module.graph.output_node().args[0]
+def _results(graph: Graph) -> Sequence[Any]:
+    results = graph.output_node().args[0]
     assert isinstance(results, (list, tuple))
-    if module is program.graph_module:
-        kinds = (spec.kind for spec in program.graph_signature.output_specs)
-        results = [r for r, kind in zip(results, kinds, strict=True) if kind != OutputKind.USER_OUTPUT]
-    return not (node in results and source in results)
+    return results
+
+
+def _is_noop_copy(node: Node, program: MethodProgram) -> bool:
+    if node.target is not torch.ops.aten.copy.default or not _same_metadata(node, index=1):
+        return False
+    specs = program.graph_signature.output_specs
+    results = zip(_results(program.graph_module.graph), specs, strict=True)
+    return node.args[1] not in [result for result, spec in results if spec.kind != OutputKind.USER_OUTPUT]
 
 
 def _bypass(module: GraphModule, op: OpOverload, is_noop: Callable[[Node], bool], index: int = 0) -> bool:

@@ -17,7 +17,7 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule
 from torch.fx.passes.infra.pass_base import PassBase, PassResult
 
-from rushlight.ir.errors import PassError, VerificationError
+from rushlight.ir.errors import CompileError, PassError, VerificationError
 from rushlight.ir.facts import FactsOf, MethodProgram, with_marks
 from rushlight.ir.fake import complete_values
 from rushlight.ir.fingerprint import fingerprint, first_difference
@@ -72,6 +72,7 @@ class _Runner:
         self._verify = verify
         self._thorough = os.environ.get(CHECK, "") not in ("", "0")
         self._printed = {name.strip() for name in os.environ.get(PRINT, "").split(",")} - {""}
+        self._finished: list[str] = []  # the names of the user's passes
 
     def run(self, item: AnyPass) -> None:
         """Runs one pass."""
@@ -80,7 +81,7 @@ class _Runner:
         if prints:
             self._print(f"before {name}")
         if not _is_compiler_pass(item):
-            modified = self._run_user_pass(item, name)
+            modified = self._run_named_pass(item, name)
         elif self._thorough:
             modified = self._run_checked(item, name)
         else:
@@ -124,6 +125,18 @@ class _Runner:
         if modified != (self.program is not given):
             shown = "its argument" if modified else "another program"
             raise PassError(f"{name} returned modified={modified}, but its result is {shown}")
+        return modified
+
+    def _run_named_pass(self, item: AnyPass, name: str) -> bool:
+        """Runs a pass of the user. An error that does not name the pass becomes a PassError that does."""
+        try:
+            modified = self._run_user_pass(item, name)
+        except Exception as error:
+            if isinstance(error, CompileError) and name in str(error):
+                raise
+            earlier = f" (it ran after {', '.join(self._finished)})" if self._finished else ""
+            raise PassError(f"{name} raised {type(error).__name__}: {error}{earlier}") from error
+        self._finished.append(name)
         return modified
 
     def _run_user_pass(self, item: AnyPass, name: str) -> bool:
