@@ -109,6 +109,11 @@ CASES = {
         (X.T,),
         "such as t_ or unsqueeze_ changes the dims of an input",
     ),
+    "a derivative": (
+        torch.func.jacrev(lambda x: x.pow(3).sum(0)),
+        (X,),
+        "constant tensor .* of method 'forward' has no value, .*jacrev: compute the derivative",
+    ),
     "data": (lambda x: x.data.add_(1), (X,), "for example x.data: use x itself"),
 }
 

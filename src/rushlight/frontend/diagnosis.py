@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 import torch
+from torch._C._functorch import is_functorch_wrapped_tensor
 from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
@@ -80,7 +81,7 @@ def check_program(name: str, program: ExportedProgram) -> None:
             The message has the tensor's name or the user's source line. After `install_as_executorch()`, a
             batch norm in training mode causes a TrainingModeWarning instead, as ExecuTorch compiles it.
     """
-    _check_layouts(name, program)
+    _check_tensors(name, program)
     _check_dims_of_state(name, program)
     if program.graph_signature.backward_signature is not None:
         return
@@ -99,7 +100,7 @@ def check_program(name: str, program: ExportedProgram) -> None:
     warnings.warn(message, TrainingModeWarning, stacklevel=4)
 
 
-def _check_layouts(name: str, program: ExportedProgram) -> None:
+def _check_tensors(name: str, program: ExportedProgram) -> None:
     stored: dict[str, object] = {**program.state_dict, **program.constants}
     for spec in program.graph_signature.input_specs:
         value = stored.get(spec.target) if spec.target is not None else None
@@ -107,6 +108,11 @@ def _check_layouts(name: str, program: ExportedProgram) -> None:
         if spec.kind is InputKind.USER_INPUT:
             node = next(n for n in program.graph.nodes if n.name == getattr(spec.arg, "name", None))
             value, what = meta.find_val(node), f"input {node.name!r}"
+        if isinstance(value, torch.Tensor) and is_functorch_wrapped_tensor(value):
+            raise ExportError(
+                f"{what} of method {name!r} has no value, because torch cannot trace a derivative of "
+                "torch.func, such as jacrev: compute the derivative with operators"
+            )
         if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
             raise ExportError(
                 f"{what} of method {name!r} is a tensor of layout {value.layout}; "
