@@ -91,6 +91,7 @@ def write_at_a_tensor(x: Any, place: Any) -> Any:
     return y
 
 
+LAYER = nn.TransformerEncoder(nn.TransformerEncoderLayer(5, 1, 4, batch_first=True), 1).eval()
 CASES = {
     "a written operand": (write_in_branch, (X,), r"test_diagnosis.py:\d+: .*within torch.no_grad\(\)"),
     "an index": (write_at_a_tensor, (X, torch.tensor(1)), r"y\[place\] = 3: .*give it a dim: x\[i.reshape"),
@@ -103,6 +104,11 @@ CASES = {
         torch.mm,
         (X, X.T.double()),
         "does not support self torch.float32, mat2 torch.float64 together .*: convert one",
+    ),
+    "a mask": (
+        lambda x: LAYER(x[None], torch.full((4, 4), -torch.inf).triu(1)),
+        (X,),
+        r"test_diagnosis.py:\d+: .*pass is_causal=True or is_causal=False",
     ),
     "dims of an input": (
         lambda x: x.t_() + 1,

@@ -62,6 +62,13 @@ _HELP_BY_TEXT = {
 }
 
 
+# The same by a function of torch that raised the error.
+_HELP_BY_FUNCTION = {
+    "_detect_is_causal_mask": "torch's transformer layers read the values of a mask to learn whether it is "
+    "causal: pass is_causal=True or is_causal=False (src_is_causal and tgt_is_causal for nn.Transformer)",
+}
+
+
 class TrainingModeWarning(UserWarning):
     """A program was exported in training mode."""
 
@@ -232,11 +239,7 @@ def plain_words(model: torch.nn.Module | None = None) -> Iterator[None]:
     except CompileError:
         raise
     except Exception as error:
-        help_text = next(
-            (_HELP[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _HELP), None
-        )
-        if help_text is None:
-            help_text = next((text for part, text in _HELP_BY_TEXT.items() if part in str(error)), None)
+        help_text = _help_for(error)
         place = _line_of_user(error)
         if help_text is None:
             called = None if model is None else _module_called(error, model)
@@ -247,6 +250,18 @@ def plain_words(model: torch.nn.Module | None = None) -> Iterator[None]:
         reason = next((line for line in str(error).splitlines() if line), type(error).__name__)
         where = f"{place}: " if place else ""
         raise ExportError(f"{where}{help_text} (torch: {reason})") from error
+
+
+def _help_for(error: Exception) -> str | None:
+    """Returns the explanation of an error of torch; None if there is none."""
+    called = {frame.f_code.co_name for frame, _ in traceback.walk_tb(error.__traceback__)}
+    kinds = [kind.__name__ for kind in type(error).__mro__]
+    explanations = [
+        *(text for function, text in _HELP_BY_FUNCTION.items() if function in called),
+        *(_HELP[kind] for kind in kinds if kind in _HELP),
+        *(text for part, text in _HELP_BY_TEXT.items() if part in str(error)),
+    ]
+    return explanations[0] if explanations else None
 
 
 def _module_called(error: BaseException, model: torch.nn.Module) -> str | None:
