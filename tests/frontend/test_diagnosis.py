@@ -105,6 +105,11 @@ CASES = {
         (X, X.T.double()),
         "does not support self torch.float32, mat2 torch.float64 together .*: convert one",
     ),
+    "a distribution": (
+        lambda x: torch.distributions.Normal(x, x.exp(), validate_args=True).entropy(),
+        (X,),
+        r"test_diagnosis.py:\d+: .*pass validate_args=False",
+    ),
     "a mask": (
         lambda x: LAYER(x[None], torch.full((4, 4), -torch.inf).triu(1)),
         (X,),

@@ -62,10 +62,12 @@ _HELP_BY_TEXT = {
 }
 
 
-# The same by a function of torch that raised the error.
+# The same by the start of the name of a function of torch that raised the error.
 _HELP_BY_FUNCTION = {
-    "_detect_is_causal_mask": "torch's transformer layers read the values of a mask to learn whether it is "
-    "causal: pass is_causal=True or is_causal=False (src_is_causal and tgt_is_causal for nn.Transformer)",
+    "torch.distributions.": "distributions check the values of their tensors: pass validate_args=False",
+    "torch.nn.modules.transformer._detect_is_causal_mask": "torch reads the values of a mask to learn "
+    "whether it is causal: pass is_causal=True or is_causal=False (src_is_causal and tgt_is_causal for "
+    "nn.Transformer)",
 }
 
 
@@ -254,10 +256,15 @@ def plain_words(model: torch.nn.Module | None = None) -> Iterator[None]:
 
 def _help_for(error: Exception) -> str | None:
     """Returns the explanation of an error of torch; None if there is none."""
-    called = {frame.f_code.co_name for frame, _ in traceback.walk_tb(error.__traceback__)}
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    called = [f"{frame.f_globals.get('__name__')}.{frame.f_code.co_name}" for frame in frames]
     kinds = [kind.__name__ for kind in type(error).__mro__]
     explanations = [
-        *(text for function, text in _HELP_BY_FUNCTION.items() if function in called),
+        *(
+            text
+            for start, text in _HELP_BY_FUNCTION.items()
+            if any(name.startswith(start) for name in called)
+        ),
         *(_HELP[kind] for kind in kinds if kind in _HELP),
         *(text for part, text in _HELP_BY_TEXT.items() if part in str(error)),
     ]
