@@ -1,4 +1,4 @@
-"""examples/browser: the page recognizes digits. `make js` runs this file where Chromium is installed."""
+"""examples/browser: the page recognizes digits. `make js` runs this file in Chromium."""
 
 from __future__ import annotations
 
