@@ -23,8 +23,9 @@ struct RankedTable {
 
 struct Registry {
   ::rushlight::platform::Mutex mutex;
-  std::vector<Kernel> kernels;
+  std::vector<Kernel> kernels;  // of the application
   std::vector<RankedTable> tables;
+  std::vector<Kernel> all;  // empty until list_kernels()
 };
 
 Registry& registry() {
@@ -39,7 +40,7 @@ Registry& registry() {
 
 struct Untyped {
   OpFunction function;
-  size_t arity;
+  size_t arity = 0;
 };
 
 Untyped untyped[kMaxUntyped];
@@ -107,18 +108,65 @@ bool has_key(Span<const TensorMeta> metas, const Kernel& kernel) {
   return !kernel.kernel_key_.is_fallback() && std::strcmp(kernel.kernel_key_.data(), key) == 0;
 }
 
-// Returns the kernel for tensors of these dtypes and dim orders, else the kernel with an empty key, else null.
-const Kernel* find_registered(const char* name, Span<const TensorMeta> metas) {
-  const Kernel* fallback = nullptr;
-  for (const Kernel& kernel : registry().kernels) {
-    if (std::strcmp(kernel.name_, name) != 0) continue;
-    if (has_key(metas, kernel)) return &kernel;
-    if (kernel.kernel_key_.is_fallback()) fallback = &kernel;
+bool is_listed(Span<const Kernel> kernels, const ::rushlight::Kernel& row) {
+  return std::any_of(kernels.begin(), kernels.end(), [&](const Kernel& kernel) {
+    return kernel.kernel_key_ == KernelKey(row.key) && std::strcmp(kernel.name_, row.name) == 0;
+  });
+}
+
+// Returns the kernels of the application, then those of the tables. Of the kernels with the same name and key, only the
+// first is listed. The caller holds the lock of the registry.
+Span<const Kernel> list_kernels() {
+  Registry& from = registry();
+  if (!from.all.empty()) return from.all;
+  from.all = from.kernels;
+  for (const RankedTable& ranked : from.tables) {
+    const Span<const Kernel> earlier(from.all.data(), from.all.size());
+    std::vector<Kernel> added;
+    for (const ::rushlight::Kernel& row : ranked.table) {
+      if (is_listed(earlier, row)) continue;
+      added.push_back(Kernel(row.name, row.key, OpFunction(&row), &row.boxed));
+    }
+    from.all.insert(from.all.end(), added.begin(), added.end());
   }
-  return fallback;
+  return from.all;
+}
+
+// Returns the kernel for tensors of these dtypes and dim orders, else the kernel with an empty key.
+Result<OpFunction> find_registered(const char* name, Span<const TensorMeta> metas) {
+  const ::rushlight::platform::Lock lock(registry().mutex);
+  const Kernel* fallback = nullptr;
+  for (const Kernel& kernel : list_kernels()) {
+    if (std::strcmp(kernel.name_, name) != 0) continue;
+    if (has_key(metas, kernel)) return kernel.op_;
+    if (kernel.kernel_key_.is_fallback() && !fallback) fallback = &kernel;
+  }
+  if (!fallback) return Error::OperatorMissing;
+  return fallback->op_;
 }
 
 }  // namespace
+
+void OpFunction::call_native(KernelRuntimeContext& context, Span<EValue*> stack) const {
+  const ::rushlight::BoxedKernel& boxed = native_->boxed;
+  if (stack.size() != boxed.arity) {
+    ET_LOG(Error, "%s: the kernel has %d arguments, not %zu", native_->name, boxed.arity, stack.size());
+    return context.fail(Error::InvalidArgument);
+  }
+  for (size_t i = 0; i < stack.size(); ++i) {
+    if (::rushlight::accepts(boxed.kinds[i], stack[i]->tag)) continue;
+    ET_LOG(Error, "%s: argument %zu must be of type %s", native_->name, i, ::rushlight::to_string(boxed.kinds[i]));
+    return context.fail(Error::InvalidArgument);
+  }
+  auto* const* const arguments = reinterpret_cast<::rushlight::EValue* const*>(stack.data());
+  const ::rushlight::DtypeMismatch mismatch = ::rushlight::find_dtype_mismatch(*native_, arguments);
+  if (mismatch.found) {
+    ET_LOG(Error, "%s: argument %d has the unsupported dtype %s", native_->name, mismatch.argument,
+           ::rushlight::dtype_name(mismatch.dtype));
+    return context.fail(Error::InvalidArgument);
+  }
+  boxed.call(context.native(), arguments);
+}
 
 Error internal::make_kernel_key_string(Span<const TensorMeta> key, char* buf, size_t buf_size) {
   size_t length = 0;
@@ -147,6 +195,7 @@ Error internal::register_table(::rushlight::KernelTable table, int rank) {
   auto place = tables.begin();
   while (place != tables.end() && place->rank <= rank) ++place;
   tables.insert(place, {table, rank});
+  registry().all.clear();
   return Error::Ok;
 }
 
@@ -163,23 +212,21 @@ Error register_kernels(const Span<const Kernel> kernels) {
     }
   }
   all.insert(all.end(), kernels.begin(), kernels.end());
+  registry().all.clear();
   return Error::Ok;
 }
 
-Span<const Kernel> get_registered_kernels() { return {registry().kernels.data(), registry().kernels.size()}; }
+Span<const Kernel> get_registered_kernels() {
+  const ::rushlight::platform::Lock lock(registry().mutex);
+  return list_kernels();
+}
 
 bool registry_has_op_function(const char* name, Span<const TensorMeta> meta_list) {
-  if (find_registered(name, meta_list)) return true;
-  for (const RankedTable& ranked : registry().tables) {
-    if (::rushlight::find_kernel(Span<const ::rushlight::KernelTable>(&ranked.table, size_t{1}), name)) return true;
-  }
-  return false;
+  return find_registered(name, meta_list).ok();
 }
 
 Result<OpFunction> get_op_function_from_registry(const char* name, Span<const TensorMeta> meta_list) {
-  const Kernel* kernel = find_registered(name, meta_list);
-  if (!kernel) return Error::OperatorMissing;
-  return kernel->op_;
+  return find_registered(name, meta_list);
 }
 
 namespace internal {
@@ -204,9 +251,10 @@ Error MethodKernels::add(const Kernel& kernel, const ::rushlight::PlanView& plan
 
 Error MethodKernels::find(const ::rushlight::PlanView& plan, Span<const Kernel> own) {
   const ::rushlight::platform::Lock lock(registry().mutex);
+  const Span<const Kernel> registered(registry().kernels.data(), registry().kernels.size());
   for (size_t i = 0; i < plan.num_operators(); ++i) {
     const std::string name = full_name(plan.operator_name(i));
-    for (const Span<const Kernel> kernels : {own, get_registered_kernels()}) {
+    for (const Span<const Kernel> kernels : {own, registered}) {
       for (const bool fallback : {false, true}) {
         for (const Kernel& kernel : kernels) {
           if (name == kernel.name_ && kernel.kernel_key_.is_fallback() == fallback) RL_TRY(add(kernel, plan, i));

@@ -95,6 +95,56 @@ TEST(ExecuTorchKernels, AreRegisteredOnce) {
   EXPECT_EQ(module.load_forward(), Error::OperatorMissing);
 }
 
+TEST(ExecuTorchKernels, OfTheRuntimeAreListed) {
+  const Span<const Kernel> all = runtime::get_registered_kernels();
+  EXPECT_STREQ(all[0].name_, "test_ops::keyed.out") << "kernels of the application come first";
+  const Kernel* add = nullptr;
+  for (const Kernel& kernel : all) {
+    if (std::strcmp(kernel.name_, "aten::add.out") != 0) continue;
+    EXPECT_EQ(add, nullptr) << "each name is listed once";
+    add = &kernel;
+  }
+  ASSERT_NE(add, nullptr);
+  EXPECT_TRUE(add->kernel_key_.is_fallback());
+  EXPECT_EQ(add->op_, *runtime::get_op_function_from_registry("aten::add.out"));
+  EXPECT_EQ(all.size(), ::torch::executor::get_kernels().size());
+}
+
+TEST(ExecuTorchKernels, OfTheRuntimeAreCalledWithAStack) {
+  runtime::testing::TensorFactory<ScalarType::Float> tensors;
+  EValue values[] = {tensors.make({2}, {3, 4}), tensors.make({2}, {1, 2}), aten::Scalar(2), tensors.zeros({2})};
+  EValue* stack[] = {&values[0], &values[1], &values[2], &values[3]};
+  const runtime::OpFunction add = ::torch::executor::getOpsFn("aten::add.out");
+  KernelRuntimeContext context;
+  add(context, stack);
+  EXPECT_EQ(context.failure_state(), Error::Ok);
+  EXPECT_EQ(floats(values[3]), (std::vector<float>{5, 8}));
+  KernelRuntimeContext with_few;
+  add(with_few, {stack, size_t{3}});
+  EXPECT_EQ(with_few.failure_state(), Error::InvalidArgument);
+  stack[1] = &values[2];
+  KernelRuntimeContext with_number;
+  add(with_number, stack);
+  EXPECT_EQ(with_number.failure_state(), Error::InvalidArgument) << "the second argument is no tensor";
+  runtime::testing::TensorFactory<ScalarType::Int> integers;
+  EValue codes[] = {integers.make({2}, {3, 4}), aten::Scalar(0.5), integers.zeros({2})};
+  EValue* code_stack[] = {&codes[0], &codes[1], &codes[2]};
+  KernelRuntimeContext with_codes;
+  ::torch::executor::getOpsFn("aten::leaky_relu.out")(with_codes, code_stack);
+  EXPECT_EQ(with_codes.failure_state(), Error::InvalidArgument) << "the kernel has no integer dtype";
+}
+
+TEST(ExecuTorchKernels, MayBeLambdas) {
+  const runtime::OpFunction absent = nullptr;
+  EXPECT_FALSE(absent);
+  const Kernel kernel("test_ops::lambda.out",
+                      [](KernelRuntimeContext& context, Span<EValue*>) { context.fail(Error::NotSupported); });
+  EXPECT_NE(kernel.op_, absent);
+  KernelRuntimeContext context;
+  kernel.op_(context, {});
+  EXPECT_EQ(context.failure_state(), Error::NotSupported);
+}
+
 TEST(ExecuTorchKernels, AreCalledDirectlyInTests) {
   runtime::testing::TensorFactory<ScalarType::Double> tensors;
   const Tensor a = tensors.make({2}, {3, 4});

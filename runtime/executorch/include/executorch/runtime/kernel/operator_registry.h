@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
 
 #include "executorch/runtime/core/array_ref.h"
 #include "executorch/runtime/core/evalue.h"
@@ -14,8 +15,40 @@
 namespace executorch {
 namespace ET_RUNTIME_NAMESPACE {
 
-// A kernel in boxed form. `stack` contains the arguments in the order of the operator's schema.
-using OpFunction = void (*)(KernelRuntimeContext& context, Span<EValue*> stack);
+// A kernel in boxed form: a function of the application, or a kernel of the runtime. Called as function(context,
+// stack). `stack` contains the arguments in the order of the operator's schema.
+class OpFunction {
+ public:
+  using Pointer = void (*)(KernelRuntimeContext& context, Span<EValue*> stack);
+
+  constexpr OpFunction() = default;
+  constexpr OpFunction(std::nullptr_t) {}                       // NOLINT
+  constexpr OpFunction(Pointer pointer) : pointer_(pointer) {}  // NOLINT
+  // Converts a lambda without captures.
+  template <typename Function,
+            typename = std::enable_if_t<std::is_class_v<Function> && std::is_convertible_v<Function, Pointer>>>
+  constexpr OpFunction(Function function) : pointer_(function) {}  // NOLINT
+  // Refers to a kernel of the runtime, which must live as long as the process.
+  constexpr explicit OpFunction(const ::rushlight::Kernel* native) : native_(native) {}
+
+  // Calls the kernel. A kernel of the runtime fails with InvalidArgument if the number of arguments, or the type or
+  // dtype of an argument, is wrong.
+  void operator()(KernelRuntimeContext& context, Span<EValue*> stack) const {
+    if (native_) return call_native(context, stack);
+    pointer_(context, stack);
+  }
+  constexpr explicit operator bool() const { return pointer_ || native_; }
+  constexpr bool operator==(const OpFunction& other) const {
+    return pointer_ == other.pointer_ && native_ == other.native_;
+  }
+  constexpr bool operator!=(const OpFunction& other) const { return !(*this == other); }
+
+ private:
+  void call_native(KernelRuntimeContext& context, Span<EValue*> stack) const;
+
+  Pointer pointer_ = nullptr;
+  const ::rushlight::Kernel* native_ = nullptr;
+};
 
 // The dtype and dim order of a tensor argument.
 struct TensorMeta {
@@ -80,10 +113,10 @@ Error register_table(::rushlight::KernelTable table, int rank);
 // kernel with the same name and key exists, or RegistrationExceedingMaxKernels if the registry is full.
 ET_NODISCARD Error register_kernels(const Span<const Kernel> kernels);
 ET_NODISCARD inline Error register_kernel(const Kernel& kernel) { return register_kernels({&kernel, size_t{1}}); }
-// Returns the kernels that the application registered. Kernels of the runtime do not have this type.
+// Returns all kernels: those that the application registered, then those of the linked libraries of the runtime. The
+// result is valid until another kernel or library is registered.
 Span<const Kernel> get_registered_kernels();
-// Return whether any kernel (of the application or the runtime) supports tensors of these dtypes and dim orders; return
-// such a kernel of the application, or OperatorMissing.
+// Return whether any kernel supports tensors of these dtypes and dim orders; return such a kernel, or OperatorMissing.
 bool registry_has_op_function(const char* name, Span<const TensorMeta> meta_list = {});
 Result<OpFunction> get_op_function_from_registry(const char* name, Span<const TensorMeta> meta_list = {});
 
