@@ -45,7 +45,7 @@ foreach(kind portable optimized quantized)
   rushlight_optimize(size FILTER "/(special_|linalg_|(di|l|poly)?gamma|igamma|_[cp]dist|[a-z_]*cum|_?unique|mode|median|kthvalue|scatter|index_add|col2im|im2col|_native_batch|[a-z0-9_]*_backward)[a-z0-9_]*\\.cpp$" ${sources})
   if(kind STREQUAL "portable")
     # These kernels have optimized variants for the frequent dtypes, or are seldom used.
-    rushlight_optimize(size FILTER "/(add|all|any|argsort|bincount|custom_sdpa|embedding_bag|fast_hadamard_transform|native_(group|layer)_norm|nonzero|pow|searchsorted|sub|tile_crop|topk|update_cache)\\.cpp$" ${sources})
+    rushlight_optimize(size FILTER "/(add|all|any|argsort|bincount|custom_sdpa|embedding_bag|fast_hadamard_transform|gated_delta_rule|native_(group|layer)_norm|nonzero|pow|searchsorted|sub|tile_crop|topk|update_cache)\\.cpp$" ${sources})
     # The choices in these loops depend on the data. Vectors need no jumps.
     rushlight_optimize(vectors FILTER "/(addcdiv|addcmul|angle|clamp_max|clamp_min|copysign|hardshrink|leaky_relu|lerp|maximum|minimum|nan_to_num|softshrink|threshold)\\.cpp$" ${sources})
   endif()

@@ -116,6 +116,19 @@ _OTHERS: dict[str, list[Any]] = {
     "llama::fast_hadamard_transform.out": [
         [{"dtype": "float32", "sizes": sizes}] * 2 for sizes in ([3, 8], [28])
     ],
+    **{
+        f"llama::{name}.out": [
+            [
+                {"dtype": "float32", "sizes": sizes}
+                for sizes in (
+                    *([1, 4, 2, 3], [1, 2, 2, 3], [1, 2, 2, 5], [1, 2, 2, *rows], [1, 2, 2], [1, 2, 3, 5]),
+                    *([1, 4, 2, 5], [1, 2, 3, 5]),
+                )
+            ]
+            for rows in ([], [3])
+        ]
+        for name in ("gated_delta_rule", "channelwise_gated_delta_rule")
+    },
     "preprocess::tile_crop.out": [
         [{"dtype": "float32", "sizes": [2, 4, 6]}, 2, {"dtype": "float32", "sizes": [6, 2, 2, 2]}]
     ],

@@ -13,7 +13,7 @@ from torch import nn
 Ask = Callable[[dict[str, str]], None]
 
 NAMES = ("add", "digits", "mobilenet_v2", "resnet18", "bert")
-LANGUAGE = ("cached_attention", "quantized_attention")  # with operators of language models
+LANGUAGE = ("cached_attention", "quantized_attention", "delta_rule")  # with operators of language models
 HALF = ("mobilenet_v2", "block", "perceptron")  # also in float16, as <name>_half
 
 
@@ -81,12 +81,31 @@ class QuantizedAttention(nn.Module):
         return llama.fast_hadamard_transform(result)
 
 
+class DeltaRule(nn.Module):
+    """Linear attention with gates: two heads of the state, and four of the query."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        register_language_operators()
+        self.query, self.key, self.value = (nn.Linear(8, size) for size in (6, 6, 5))
+
+    def forward(self, queries: torch.Tensor, tokens: torch.Tensor, gates: torch.Tensor) -> torch.Tensor:
+        decay, beta = torch.sigmoid(gates).unbind(-1)
+        state = tokens.new_zeros(1, 2, 6, 5)
+        arguments = (self.query(queries), self.key(tokens), self.value(tokens), decay, beta, state)
+        outputs, last = torch.ops.llama.gated_delta_rule(*arguments)
+        return outputs + last.sum()
+
+
 def register_language_operators() -> None:
-    """Imports the module of this environment that registers the operators of `llama`."""
+    """Imports the modules of this environment that register the operators of `llama`."""
     try:
         from executorch.extension.llm.custom_ops import custom_ops
     except ImportError:
+        import rushlight.ir.delta_rule_ops
         import rushlight.ir.llm_ops as custom_ops  # type: ignore[no-redef]
+
+        assert rushlight.ir.delta_rule_ops is not None
     assert custom_ops is not None
 
 
@@ -110,6 +129,11 @@ def build(name: str) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
         numbers = torch.randint(-100, 100, [1, 2, 5, 56], generator=generator, dtype=torch.int8)
         zero_points = torch.randint(-9, 9, shape, generator=generator, dtype=torch.int8)
         return QuantizedAttention().eval(), (numbers, zero_points, torch.rand(shape, generator=generator))
+    if name == "delta_rule":
+        queries, tokens, gates = (
+            torch.randn(1, heads, 5, size, generator=generator) for heads, size in ((4, 8), (2, 8), (2, 2))
+        )
+        return DeltaRule().eval(), (queries, tokens, gates)
     if name == "digits":
         return Digits().eval(), (torch.rand(2, 1, 8, 8, generator=generator),)
     from models.catalog import build as build_measured

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 import torch
 
+import rushlight.ir.delta_rule_ops
 import rushlight.ir.image_ops
 import rushlight.ir.llm_ops  # registers the operators
 from rushlight.runtime import RushlightError, call_kernel
 
-assert rushlight.ir.llm_ops.__doc__ and rushlight.ir.image_ops.__doc__
+assert rushlight.ir.llm_ops.__doc__ and rushlight.ir.image_ops.__doc__ and rushlight.ir.delta_rule_ops.__doc__
 llama = torch.ops.llama
 MASK = torch.where(torch.arange(48) % 5 == 3, -math.inf, 0.0).expand(40, 48).contiguous()
 
@@ -100,6 +101,30 @@ def test_tiles_of_images(shape: tuple[int, ...], size: int, dtype: torch.dtype) 
 def test_images_that_are_no_multiple_of_tiles_are_refused() -> None:
     with pytest.raises(RushlightError, match="no multiple of tiles of 3 pixels"):
         call_kernel("preprocess::tile_crop.out", [torch.zeros(1, 6, 4), 3, torch.zeros(2, 1, 3, 3)])
+
+
+@pytest.mark.parametrize("tokens", [0, 1, 5])
+@pytest.mark.parametrize("sizes", [(2, 4, 2, 3, 5), (1, 2, 2, 4, 1), (1, 3, 1, 2, 0)])
+@pytest.mark.parametrize("name", ["gated_delta_rule", "channelwise_gated_delta_rule"])
+def test_gated_delta_rule(name: str, sizes: tuple[int, ...], tokens: int) -> None:
+    batch, heads, groups, rows, columns = sizes
+    query = torch.randn(batch, heads, tokens, rows)
+    key, value = (torch.randn(batch, groups, tokens, size) for size in (rows, columns))
+    beta, state = torch.rand(batch, groups, tokens), torch.randn(batch, groups, rows, columns)
+    for decay in (torch.rand(batch, groups, tokens), torch.rand(batch, groups, tokens, rows)):
+        arguments = (query, key, value, decay, beta, state)
+        outs = (torch.full((batch, heads, tokens, columns), 9.0), torch.full_like(state, 9.0))
+        call_kernel(f"llama::{name}.out", [*arguments, *outs])
+        torch.testing.assert_close(outs, getattr(llama, name)(*arguments))
+
+
+@pytest.mark.parametrize("changed", range(6))
+def test_a_gated_delta_rule_of_other_shapes_is_refused(changed: int) -> None:
+    shapes = [[1, 3, 2, 4], [1, 3, 2, 4], [1, 3, 2, 5], [1, 3, 2], [1, 3, 2], [1, 3, 4, 5]]
+    shapes[changed] = [1, 2, *shapes[changed][2:]]
+    outs = [torch.zeros(1, 3, 2, 5), torch.zeros(1, 3, 4, 5)]
+    with pytest.raises(RushlightError, match="the gated delta rule needs a query"):
+        call_kernel("llama::gated_delta_rule.out", [*map(torch.zeros, shapes), *outs])
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 16), (1, 1), (256,), (0, 4), (3, 28), (2, 1, 112)])

@@ -35,6 +35,12 @@ void sdpa_with_kv_cache_out(KernelRuntimeContext& context, const Tensor& query, 
                             std::optional<double> scale, Tensor& out);
 // Multiplies rows of n or 28 n elements, n a power of two, by a Hadamard matrix divided by sqrt(n).
 void fast_hadamard_transform_out(KernelRuntimeContext& context, const Tensor& in, Tensor& out);
+// Updates a state [batch, state heads, key size, value size] with one token after the other: state *= decay, then
+// state += key * beta (value - key state); the output is query state. The decay has one factor for each token and head,
+// or for each row of the state.
+void gated_delta_rule_out(KernelRuntimeContext& context, const Tensor& query, const Tensor& key, const Tensor& value,
+                          const Tensor& decay, const Tensor& beta, const Tensor& initial_state, Tensor& out,
+                          Tensor& final_state_out);
 // Divides an image [channels, height, width] into tiles [tiles, channels, size, size], row by row.
 void tile_crop_out(KernelRuntimeContext& context, const Tensor& in, int64_t size, Tensor& out);
 
