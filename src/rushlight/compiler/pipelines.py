@@ -55,6 +55,7 @@ from rushlight.passes.legalize_dim_order import LegalizeDimOrderPass
 from rushlight.passes.memory_views import NormalizeViewBasesPass, UseMemoryViewsPass
 from rushlight.passes.merge_branches import MergeBranchesPass
 from rushlight.passes.move_constants_to_files import MoveConstantsToFilesPass, default_file
+from rushlight.passes.order_states import OrderStatesPass
 from rushlight.passes.promote_dtypes import PromoteDtypesPass
 from rushlight.passes.propagate_device import PropagateDevicePass
 from rushlight.passes.prune_empty_cat import PruneEmptyCatPass
@@ -135,6 +136,7 @@ def core_to_edge(
         ATEN,
         rules,
         [
+            *([OrderStatesPass()] if stands_for_executorch() else []),
             RemoveUnusedParametersPass(),
             RemoveAssertsPass(METADATA_ASSERTS),
             WidenSelectionsPass(),
