@@ -61,6 +61,12 @@ def test_every_entry_leads_somewhere(module: str) -> None:
         assert _resolve(target) is not None
 
 
+def test_dir_lists_public_names_with_underscores(tmp_path: Path) -> None:
+    code = "import executorch.extension.pybindings.portable_lib as p; print(*dir(p))"
+    listed = run(INSTALL + code, tmp_path).stdout.split()
+    assert {"ExecuTorchModule", "_load_for_executorch", "_get_operator_names"} <= set(listed)
+
+
 def test_the_sample_runs_unchanged(tmp_path: Path) -> None:
     result = run(SAMPLE, tmp_path)
     assert result.returncode == 0, result.stderr

@@ -66,6 +66,17 @@ def test_constants_that_must_not_be_copied_have_users_of_one_tag() -> None:
         manager().to_backend(Tagger({"p_weight", "aten_add_tensor"}, no_copy=True))
 
 
+def test_partitions_in_a_cycle_are_refused() -> None:
+    class Chain(torch.nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return torch.sin(x + y) + y
+
+    chain = to_edge(export(Chain(), (torch.ones(2), torch.ones(2))))
+    with pytest.raises(AssertionError, match="aten_sin_default .* is on a path between") as raised:
+        chain.to_backend(Tagger({"aten_add_tensor", "aten_add_tensor_1"}))
+    assert isinstance(raised.value, CompileError)
+
+
 def test_partitioners_without_tags_are_refused() -> None:
     with pytest.raises(AssertionError, match="needs a `partition_tags` field") as raised:
         manager().to_backend(Tagger(set(), with_tags=False))

@@ -85,3 +85,9 @@ def test_registries_and_threads() -> None:
     portable_lib._unsafe_reset_threadpool(before + 1)
     assert portable_lib._threadpool_get_thread_count() == before + 1
     portable_lib._unsafe_reset_threadpool(before)
+
+
+def test_the_former_profiler_has_no_results() -> None:
+    portable_lib._create_profile_block("block")
+    assert portable_lib._dump_profile_results() == b""
+    portable_lib._reset_profile_results()

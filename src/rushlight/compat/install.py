@@ -97,8 +97,9 @@ class _AliasModule(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         names = set(super().__dir__()) | set(self._names.names)
-        for module in self._names.modules:
-            names.update(n for n in dir(importlib.import_module(module)) if not n.startswith("_"))
+        for module in map(importlib.import_module, self._names.modules):
+            names.update(n for n in dir(module) if not n.startswith("_"))
+            names.update(getattr(module, "__all__", ()))
         return sorted(names)
 
 

@@ -11,8 +11,8 @@ from rushlight.ir.errors import CompileError
 from rushlight.ir.meta import source_of
 
 
-class CircularPartitionError(CompileError):
-    """Partitions depend on each other in a cycle."""
+class CircularPartitionError(CompileError, AssertionError):
+    """Partitions depend on each other in a cycle. ExecuTorch raises an AssertionError."""
 
 
 def order_of_parts(graph: Graph, part_of: Mapping[Node, str]) -> list[Node | str]:

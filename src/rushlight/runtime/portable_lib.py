@@ -22,6 +22,8 @@ __all__ = [
     "MethodMeta",
     "TensorInfo",
     "Verification",
+    "_create_profile_block",
+    "_dump_profile_results",
     "_get_operator_names",
     "_get_registered_backend_names",
     "_is_available",
@@ -31,6 +33,7 @@ __all__ = [
     "_load_for_executorch_from_bundled_program",
     "_load_program",
     "_load_program_from_buffer",
+    "_reset_profile_results",
     "_threadpool_get_thread_count",
     "_unsafe_reset_threadpool",
 ]
@@ -106,3 +109,20 @@ def _unsafe_reset_threadpool(num_threads: int) -> None:
 def _threadpool_get_thread_count() -> int:
     """Returns the number of threads of the process's thread pool."""
     return _native.get_thread_count()
+
+
+# As in ExecuTorch's wheel, the runtime is built without ExecuTorch's former profiler, which then has no
+# results. Programs that are loaded with `enable_etdump=True` record events.
+
+
+def _create_profile_block(name: str) -> None:
+    """Begins a block of results of the former profiler, which the runtime does not contain."""
+
+
+def _dump_profile_results() -> bytes:
+    """Returns the results of the former profiler: none."""
+    return b""
+
+
+def _reset_profile_results() -> None:
+    """Deletes the results of the former profiler, which are empty."""

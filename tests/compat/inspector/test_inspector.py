@@ -98,6 +98,15 @@ def test_blocks_without_a_bundled_program_have_the_index_minus_one(files: Path) 
     assert {block.bundled_input_index for block in inspect(files).event_blocks} == {-1}
 
 
+def test_events_have_the_handles_and_operators_of_their_instruction(files: Path) -> None:
+    events = {event.name: event for event in inspect(files).events()}
+    kernel, delegate = events["native_call_cumsum.out"], events["DELEGATE_CALL"]
+    assert isinstance(kernel.debug_handles, int) and kernel.op_types == ["aten.cumsum.default"]
+    assert [*kernel.module_hierarchy] == [*kernel.stack_traces] == ["aten_cumsum_default_"]
+    assert isinstance(delegate.debug_handles, list)
+    assert delegate.op_types == ["aten.linear.default", "aten.relu.default", "aten.linear.default"]
+
+
 def test_events_show_the_operators_of_the_chosen_graph(files: Path) -> None:
     found = inspect(files)
     assert found.op_graph_dict is not None and "lowered/forward" in found.op_graph_dict

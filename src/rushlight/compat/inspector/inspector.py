@@ -222,13 +222,13 @@ class Inspector(plain.Inspector):
             raise DevtoolsError(
                 f"the ETRecord has no graph {reference_graph_name!r}; it has {sorted(self.op_graph_dict)}"
             )
-        for event in self.events():
-            if event.name in RESERVED_FRAMEWORK_EVENT_NAMES:  # they belong to no instruction
-                event.op_types, event.operators, event.stack_traces, event.module_hierarchy = [], [], {}, {}
-        if reference_graph_name == EDGE_DIALECT_GRAPH_KEY:
-            return
         nodes = create_debug_handle_to_op_node_mapping(self.op_graph_dict[reference_graph_name])
         for event in self.events():
+            if event.name in RESERVED_FRAMEWORK_EVENT_NAMES:  # they belong to no instruction
+                event.operators = []
+            handles = as_handles(event.debug_handles)
+            if handles:  # as in the debug handle map of the ETRecord
+                event.debug_handles = handles[0] if len(handles) == 1 else list(handles)
             event.op_types, event.stack_traces, event.module_hierarchy = [], {}, {}
             event._associate_with_op_graph_nodes(nodes)  # type: ignore[attr-defined]
 
