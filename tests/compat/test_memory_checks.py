@@ -55,6 +55,18 @@ def test_plans_pass_the_check(inputs: bool, outputs: bool) -> None:
         wrong.verify_graph_input_output()
 
 
+def test_results_of_elementwise_operators_may_replace_arguments_that_end_there() -> None:
+    program = to_edge(export(Chain(), (torch.ones(8),))).to_executorch().exported_program()
+    verifier = Verifier(program.graph_module, True, True, True, program.graph_signature)
+    (sine,) = [node for node in program.graph.nodes if node.target is torch.ops.aten.sin.out]
+    (source,), (result,) = map(get_node_tensor_specs, (sine.args[0], sine))
+    assert result.mem_offset == source.mem_offset and Verifier.lifetime_overlap(source, result)
+    assert verifier.verify_storage_reuse() > 0
+    source.lifetime = [source.lifetime[0], len(program.graph.nodes)]
+    with pytest.raises(InternalError, match="Unexpected storage overlap"):
+        verifier.verify_storage_reuse()
+
+
 def test_specs_that_are_alive_together_must_not_meet() -> None:
     program = planned()
     verifier = Verifier(program.graph_module, True, True, True, program.graph_signature)

@@ -17,6 +17,7 @@ from rushlight.ir.control_flow import is_control_flow
 from rushlight.ir.edge_ops import aten_op
 from rushlight.ir.errors import InternalError, internal_assert
 from rushlight.ir.spec import TensorShapeDynamism, TensorSpec
+from rushlight.memory.in_place import in_place_pairs
 from rushlight.memory.planning_pass import MemoryPlanningPass
 
 
@@ -192,6 +193,14 @@ def _bases(spec: TensorSpec) -> Iterator[TensorSpec]:
         yield spec
 
 
+def _in_place(node: Node) -> Iterator[tuple[TensorSpec, TensorSpec]]:
+    """Yields the (argument, result) pairs of a node that have the same bytes and meet only at this node."""
+    for source, result in in_place_pairs(node) if node.op == "call_function" else ():
+        meets = source.lifetime[1] == result.lifetime[0]
+        if meets and (source.mem_id, source.mem_offset) == (result.mem_id, result.mem_offset):
+            yield source, result
+
+
 def apply_algo(
     algo: Callable[..., Any],
     graph_module: GraphModule,
@@ -297,7 +306,8 @@ class Verifier:
     def verify_storage_reuse(self, allow_lifetime_and_storage_overlap: bool = False) -> int:
         """Checks that the memory of specs with overlapping lifetimes does not overlap.
 
-        A spec may overlap the spec whose storage it shares.
+        A spec may overlap the spec whose storage it shares. The result of an elementwise operator may overlap
+        an argument whose lifetime ends there.
 
         Args:
             allow_lifetime_and_storage_overlap: do not check lifetimes.
@@ -318,14 +328,15 @@ class Verifier:
             ignore_out_var_node=False,
             do_assertion=False,
         )
+        in_place = {frozenset(pair) for node in self.graph_module.graph.nodes for pair in _in_place(node)}
         pairs = 0
         for one, other in combinations(specs, 2):
             if (one.mem_obj_id is None) != (other.mem_obj_id is None):
                 raise InternalError(f"only one of {one} and {other} has a mem_obj_id")
             if not self.storage_overlap(one, other):
                 continue
-            nested = one in _bases(other) or other in _bases(one)
-            if not allow_lifetime_and_storage_overlap and not nested and self.lifetime_overlap(one, other):
+            shared = one in _bases(other) or other in _bases(one) or frozenset((one, other)) in in_place
+            if not allow_lifetime_and_storage_overlap and not shared and self.lifetime_overlap(one, other):
                 raise InternalError(
                     f"Unexpected storage overlap: {one} and {other} are alive at the same time, at the nodes "
                     f"{one.lifetime} and {other.lifetime}, and have the bytes {_bytes(one)} and "
