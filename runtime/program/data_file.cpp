@@ -63,8 +63,8 @@ Result<DataFile> DataFile::load(DataLoader* loader) {
   flatbuffer::Malformed why;
   {
     RL_ASSIGN(const FreeableBuffer head, loader->load(0, head_size, SegmentKind::External));
-    const auto* identifier = static_cast<const uint8_t*>(head.data()) + 4;
-    RL_REQUIRE(head_size >= 8 && std::memcmp(identifier, kFlatTensorSchema.identifier, 4) == 0, InvalidExternalData,
+    const auto* bytes = static_cast<const uint8_t*>(head.data());  // null for an empty file
+    RL_REQUIRE(head_size >= 8 && std::memcmp(bytes + 4, kFlatTensorSchema.identifier, 4) == 0, InvalidExternalData,
                "not a data file (.ptd)");
     if (!read_flat_tensor_layout(head.data(), head_size, file_size, &layout, &why)) return malformed(why);
   }

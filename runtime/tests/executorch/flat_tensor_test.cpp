@@ -40,7 +40,8 @@ TEST(ExecuTorchFlatTensor, SavesTensors) {
       const auto data = file->get_data(key);
       ASSERT_TRUE(data.ok()) << key;
       ASSERT_EQ(data->size(), tensor.nbytes());
-      EXPECT_EQ(std::memcmp(data->data(), tensor.const_data_ptr(), tensor.nbytes()), 0) << key;
+      const auto* expected = static_cast<const uint8_t*>(tensor.const_data_ptr());
+      EXPECT_TRUE(std::equal(expected, expected + tensor.nbytes(), static_cast<const uint8_t*>(data->data()))) << key;
     }
   }
   EXPECT_EQ(extension::flat_tensor::save_ptd(path, tensors, 12), Error::InvalidArgument);
