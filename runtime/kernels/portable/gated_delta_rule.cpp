@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 
 #include "kernels/portable/llm.h"
 #include "kernels/shared/shape.h"
