@@ -47,13 +47,17 @@ Untyped untyped[kMaxUntyped];
 size_t num_untyped = 0;
 ::rushlight::platform::Mutex untyped_mutex;
 
-template <size_t index>
-void call_untyped(::rushlight::KernelRuntimeContext& native, ::rushlight::EValue* const* arguments) {
+void call_nth_untyped(size_t index, ::rushlight::KernelRuntimeContext& native, ::rushlight::EValue* const* arguments) {
   KernelRuntimeContext context(native);
   EValue* stack[kMaxArity];
   const Untyped& kernel = untyped[index];
   for (size_t i = 0; i < kernel.arity; ++i) stack[i] = static_cast<EValue*>(arguments[i]);
   kernel.function(context, Span<EValue*>(stack, kernel.arity));
+}
+
+template <size_t index>
+void call_untyped(::rushlight::KernelRuntimeContext& native, ::rushlight::EValue* const* arguments) {
+  call_nth_untyped(index, native, arguments);
 }
 
 template <size_t... indices>
