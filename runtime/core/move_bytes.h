@@ -25,8 +25,9 @@ inline void move_bytes(void* to, const void* from, size_t n) {
   std::memmove(to, from, n);
 }
 
-// Copies `rows` rows of `n` bytes, which do not overlap. Steps are in bytes. Rows of 16 to 256 bytes are copied in
-// pieces of constant size, because calls of std::memmove would take most of the time.
+// Copies `rows` rows of `n` bytes, which do not overlap. If rows of a damaged plan overlap, the result has any bytes.
+// Steps are in bytes. Rows of 16 to 256 bytes are copied in pieces of constant size, for which compilers do not call
+// std::memmove: the calls would take most of the time.
 inline void move_rows(void* to, int64_t to_step, const void* from, int64_t from_step, int64_t rows, size_t n) {
   constexpr size_t kPiece = 16, kMax = 256;
   uint8_t* target = static_cast<uint8_t*>(to);
@@ -36,9 +37,9 @@ inline void move_rows(void* to, int64_t to_step, const void* from, int64_t from_
       move_bytes(target, source, n);
       continue;
     }
-    for (size_t i = 0; i + kPiece <= n; i += kPiece) std::memcpy(target + i, source + i, kPiece);
+    for (size_t i = 0; i + kPiece <= n; i += kPiece) std::memmove(target + i, source + i, kPiece);
     // The last piece may overlap the piece before it.
-    std::memcpy(target + n - kPiece, source + n - kPiece, kPiece);
+    std::memmove(target + n - kPiece, source + n - kPiece, kPiece);
   }
 }
 

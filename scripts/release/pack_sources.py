@@ -50,13 +50,19 @@ def _packed(name: str, data: bytes) -> bytes:
     return data
 
 
+def _similarity(name: str) -> tuple[str, str, str]:
+    """Returns a sort key that puts similar files together, because LZMA then compresses them better."""
+    path = Path(name)
+    return str(path.parent), path.suffix, path.name
+
+
 def pack(folder: Path, names: list[str], archive: Path) -> None:
     """Writes the archive."""
     # The settings of LZMA for text: more bits of the byte before count (lc), and no positions (lp, pb).
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0}]
     with lzma.open(archive, "wb", filters=filters) as stream:
         with tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT) as files:
-            for name in names:
+            for name in sorted(names, key=_similarity):
                 data = _packed(name, (folder / name).read_bytes())
                 entry = tarfile.TarInfo(name)
                 entry.size, entry.mode = len(data), 0o644

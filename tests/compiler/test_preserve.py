@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 import torch
 
-import rushlight
-from rushlight.compiler import pipelines, to_edge_transform_and_lower
+from rushlight.compiler import to_edge_transform_and_lower
 from rushlight.delegate.backend import BackendDetails, PreprocessResult
 from rushlight.delegate.partitioner import DelegationSpec, Partitioner, PartitionResult
 from rushlight.frontend.decompose import decompose
-from rushlight.ir import llm_ops, meta
+from rushlight.ir import meta
 from rushlight.ir.edge_ops import ops
 from rushlight.ir.errors import CompileError
 
@@ -192,22 +191,3 @@ def test_what_torch_keeps_stays_whole_when_a_partitioner_refuses_it() -> None:
     assert [node.target for node in edge.exported_program().graph.nodes if node.op == "call_function"] == [
         ops.edge.aten.upsample_bilinear2d.vec
     ]
-
-
-@pytest.mark.parametrize("stands", [False, True])
-def test_operators_of_executorch_stay_whole_for_its_users(
-    stands: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert llm_ops.__doc__
-
-    class Net(torch.nn.Module):
-        def forward(self, x: torch.Tensor, cache: torch.Tensor) -> torch.Tensor:
-            torch.ops.llama.update_cache(x[:, :, :2], cache, 0)
-            return torch.ops.llama.custom_sdpa(x, cache, cache, 0, None, 0.0, True)
-
-    monkeypatch.setattr(pipelines, "stands_for_executorch", lambda: stands)
-    x, cache = torch.randn(1, 3, 4, 8), torch.randn(1, 6, 2, 8)
-    edge = to_edge_transform_and_lower(torch.export.export(Net(), (x, cache)))
-    assert ("llama.custom_sdpa.default" in names(edge)) is stands
-    module = rushlight.load(edge.to_executorch().buffer)
-    torch.testing.assert_close(module(x, cache.clone()), Net()(x, cache))

@@ -176,12 +176,3 @@ def test_programs_remember_tokens(partitioner: Any) -> None:
         torch.testing.assert_close(model(*token, torch.tensor(position)), expected)
     keys = torch.cat([key for _, key, _ in tokens], 1)
     assert torch.equal(eager.keys[:, :4], keys)
-
-
-def test_out_variants_resize_their_out() -> None:
-    x, out = rows(3, 8), torch.zeros(1)
-    assert llama.fast_hadamard_transform.out(x, out=out) is out
-    torch.testing.assert_close(out, llama.fast_hadamard_transform(x))
-    query = torch.randn(1, 2, 4, 8)
-    llama.custom_sdpa.out(query, query, query, 0, is_causal=True, out=out)
-    torch.testing.assert_close(out, llama.custom_sdpa(query, query, query, 0, is_causal=True))

@@ -26,7 +26,7 @@ from rushlight.compiler.plan_memory import (
     caller_owns_outputs,
     state_is_planned,
 )
-from rushlight.compiler.preserve import CoreProgram, operators_of_executorch
+from rushlight.compiler.preserve import CoreProgram
 from rushlight.delegate.partitioner import Partitioner
 from rushlight.emit.program import EmitterOutput, emit_program
 from rushlight.emit.state import EmitOptions
@@ -104,17 +104,15 @@ def plain_to_core(
 ) -> CoreProgram:
     """Decomposes a program to Core ATen, except operators that the user or a partitioner preserves.
 
-    Partitioners may transform the program before the decomposition. After `install_as_executorch()`,
-    operators of ExecuTorch's libraries are preserved too, as in ExecuTorch.
+    Partitioners may transform the program before the decomposition.
 
     Args:
         program: a program of plain tensors.
         config: contains the operators that the user preserves.
         partitioners: the partitioners in the order of their use.
     """
-    whole = operators_of_executorch(program) if stands_for_executorch() else []
     with working("decompose operators"):
-        return CoreProgram(program, partitioners, [*config.preserve_ops, *whole])
+        return CoreProgram(program, partitioners, config.preserve_ops)
 
 
 def core_to_edge(

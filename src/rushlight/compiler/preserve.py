@@ -35,9 +35,6 @@ _NEVER_PRESERVED = frozenset(
     }
 )
 
-# ExecuTorch's libraries of operators for language models and images. Rushlight composes these operators.
-_LIBRARIES = ("llama", "preprocess")
-
 
 class CoreProgram:
     """A Core ATen program with the operators that the user or the partitioners preserve.
@@ -155,16 +152,6 @@ def may_preserve(op: OpOverload) -> bool:
     It must not write to its arguments or return aliases of them, and no pass may need to rewrite it.
     """
     return isinstance(op, OpOverload) and op not in _NEVER_PRESERVED and is_functional(op)
-
-
-def operators_of_executorch(program: ExportedProgram) -> list[OpOverload]:
-    """Returns the operators of ExecuTorch's libraries that are functional and have an out variant."""
-    found = dict.fromkeys(node.target for node in _calls(program) if isinstance(node.target, OpOverload))
-    return [
-        op
-        for op in found
-        if op.namespace in _LIBRARIES and "out" in op.overloadpacket.overloads() and may_preserve(op)
-    ]
 
 
 def _calls(program: ExportedProgram) -> Iterator[Node]:

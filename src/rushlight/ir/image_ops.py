@@ -5,10 +5,7 @@ from __future__ import annotations
 import torch
 from torch.library import Library
 
-from rushlight.ir.define_out import define_out_variant
-
 LIBRARY = Library("preprocess", "FRAGMENT")
-_SCHEMA = "tile_crop(Tensor input, int tile_size) -> Tensor"
 
 
 def tile_crop(input: torch.Tensor, tile_size: int) -> torch.Tensor:
@@ -37,6 +34,5 @@ def tile_crop(input: torch.Tensor, tile_size: int) -> torch.Tensor:
 
 
 if not hasattr(torch.ops.preprocess, "tile_crop"):
-    LIBRARY.define(_SCHEMA)
+    LIBRARY.define("tile_crop(Tensor input, int tile_size) -> Tensor")
     LIBRARY.impl("tile_crop", tile_crop, "CompositeImplicitAutograd")
-    define_out_variant(LIBRARY, _SCHEMA, tile_crop)

@@ -11,8 +11,6 @@ import math
 import torch
 from torch.library import Library
 
-from rushlight.ir.define_out import define_out_variant
-
 _LIBRARY = Library("llama", "FRAGMENT")
 
 _ATTENTION = "Tensor? attn_mask=None, float drpout_p=0., bool is_causal=False, float? scale=None"
@@ -312,5 +310,3 @@ for _schema in _SCHEMAS:
     if not hasattr(torch.ops.llama, _name):
         _LIBRARY.define(_schema)
         _LIBRARY.impl(_name, globals()[_name], "CompositeImplicitAutograd")
-        if "!" not in _schema:
-            define_out_variant(_LIBRARY, _schema, globals()[_name])
