@@ -168,8 +168,9 @@ poison: build
 	$(BIN)/ctest --test-dir $(POISON) --output-on-failure -j $(WORKERS)
 	$(call torture_on,$(POISON),--native)
 
-# Tests with a marker on such a build: $(call tests_on,FOLDER,MARKER).
-tests_on = $(BIN)/pytest -q --native $(1)/runtime/python/_native*.so -m $(2) tests
+# Tests with a marker on such a build: $(call tests_on,FOLDER,MARKER). pytest captures only what Python writes, so that the
+# report of a sanitizer is printed.
+tests_on = $(BIN)/pytest -q --capture=sys --native $(1)/runtime/python/_native*.so -m $(2) tests
 
 # Python is not built with the sanitizers, so that their libraries are loaded before it. What Python leaks does not count.
 # The threads of torch are OpenMP's, whose locks ThreadSanitizer does not see.
