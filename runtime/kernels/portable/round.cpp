@@ -17,7 +17,7 @@ void round_decimals_out(KernelRuntimeContext& context, const Tensor& in, int64_t
       return [](int64_t x) { return x; };
     } else {
       // Rounds ties to the even integer.
-      const C scale = std::pow(C(10), static_cast<C>(decimals < 0 ? -decimals : decimals));
+      const C scale = std::pow(C(10), std::abs(static_cast<C>(decimals)));
       return [scale, decimals](C x) {
         if (decimals == 0) return std::nearbyint(x);
         return decimals > 0 ? std::nearbyint(x * scale) / scale : std::nearbyint(x / scale) * scale;
