@@ -25,7 +25,7 @@ inline void move_bytes(void* to, const void* from, size_t n) {
   std::memmove(to, from, n);
 }
 
-// Copies `rows` rows of `n` bytes, which do not overlap. If rows of a damaged plan overlap, the result has any bytes.
+// Copies `rows` rows of `n` bytes, which do not overlap. If rows of a damaged plan overlap, the result is unspecified.
 // Steps are in bytes. Rows of 16 to 256 bytes are copied in pieces of constant size, for which compilers do not call
 // std::memmove: the calls would take most of the time.
 inline void move_rows(void* to, int64_t to_step, const void* from, int64_t from_step, int64_t rows, size_t n) {

@@ -110,6 +110,16 @@ CASES = {
         (X,),
         r"test_diagnosis.py:\d+: .*pass validate_args=False",
     ),
+    "a sample of a distribution": (
+        lambda x: torch.distributions.Normal(0.0, 1.0, validate_args=True).log_prob(x),
+        (X,),
+        r"test_diagnosis.py:\d+: .*pass validate_args=False",
+    ),
+    "another error of a distribution": (
+        lambda x: torch.distributions.Gamma(x, x, validate_args=False).icdf(x),
+        (X,),
+        r"^(?!.*pass validate_args).*\(in the model, Function\)",
+    ),
     "a mask": (
         lambda x: LAYER(x[None], torch.full((4, 4), -torch.inf).triu(1)),
         (X,),
@@ -118,7 +128,7 @@ CASES = {
     "dims of an input": (
         lambda x: x.t_() + 1,
         (X.T,),
-        "such as t_ or unsqueeze_ changes the dims of an input",
+        "sizes of an input.*t_ or unsqueeze_",
     ),
     "a derivative": (
         torch.func.jacrev(lambda x: x.pow(3).sum(0)),

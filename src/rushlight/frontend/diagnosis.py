@@ -44,7 +44,7 @@ _HELP = {
 }
 
 _DIMS_IN_PLACE = (
-    "an operator such as t_ or unsqueeze_ changes the dims of an input or of a tensor of the model in place: "
+    "an operator such as t_ or unsqueeze_ changes the dims of a tensor of the model in place: "
     "use the operator without the underscore, such as t or unsqueeze"
 )
 
@@ -52,7 +52,8 @@ _DIMS_IN_PLACE = (
 _HELP_BY_TEXT = {
     "num_mutated_inp_runtime_indices": _DIMS_IN_PLACE,
     "metadata mutating ops on non-Fake Tensor": _DIMS_IN_PLACE,
-    "sources must not be empty for symbol": _DIMS_IN_PLACE,
+    "sources must not be empty for symbol": "torch cannot trace the sizes of an input, for example because "
+    "an operator such as t_ or unsqueeze_ changes its dims in place: use t or unsqueeze",
     "SparseTensorImpl": "programs can contain only dense tensors: call to_dense() of the sparse tensor",
     "do not support input mutation": "torch exports a body of cond or while_loop that writes to a tensor "
     "only within torch.no_grad(), and a body of map or scan never: compile or export the model within "
@@ -61,10 +62,12 @@ _HELP_BY_TEXT = {
     "for example x.data: use x itself, or x.detach()",
 }
 
+_CHECK_OF_VALUES = "a distribution checks the values of its tensors: pass validate_args=False"
 
-# The same by the start of the name of a function of torch that raised the error.
+# The same for branches on values, by the function of torch that branches.
 _HELP_BY_FUNCTION = {
-    "torch.distributions.": "distributions check the values of their tensors: pass validate_args=False",
+    "torch.distributions.distribution.__init__": _CHECK_OF_VALUES,
+    "torch.distributions.distribution._validate_sample": _CHECK_OF_VALUES,
     "torch.nn.modules.transformer._detect_is_causal_mask": "torch reads the values of a mask to learn "
     "whether it is causal: pass is_causal=True or is_causal=False (src_is_causal and tgt_is_causal for "
     "nn.Transformer)",
@@ -256,18 +259,13 @@ def plain_words(model: torch.nn.Module | None = None) -> Iterator[None]:
 
 def _help_for(error: Exception) -> str | None:
     """Returns the explanation of an error of torch; None if there is none."""
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    called = [f"{frame.f_globals.get('__name__')}.{frame.f_code.co_name}" for frame in frames]
     kinds = [kind.__name__ for kind in type(error).__mro__]
-    explanations = [
-        *(
-            text
-            for start, text in _HELP_BY_FUNCTION.items()
-            if any(name.startswith(start) for name in called)
-        ),
-        *(_HELP[kind] for kind in kinds if kind in _HELP),
-        *(text for part, text in _HELP_BY_TEXT.items() if part in str(error)),
-    ]
+    explanations = [_HELP[kind] for kind in kinds if kind in _HELP]
+    explanations += [text for part, text in _HELP_BY_TEXT.items() if part in str(error)]
+    if "GuardOnDataDependentSymNode" in kinds:
+        frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+        names = [f"{frame.f_globals.get('__name__')}.{frame.f_code.co_name}" for frame in frames]
+        explanations[:0] = [_HELP_BY_FUNCTION[name] for name in names if name in _HELP_BY_FUNCTION]
     return explanations[0] if explanations else None
 
 
