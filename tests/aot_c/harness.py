@@ -163,6 +163,8 @@ def bits(value: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
     value = value.detach().contiguous()
+    if value.is_complex():
+        value = torch.view_as_real(value.resolve_conj())
     if value.is_floating_point():
         value = torch.where(value.isnan(), torch.full_like(value, torch.nan), value)
     return value.flatten().view(torch.uint8).tolist() if value.numel() else []

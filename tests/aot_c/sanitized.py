@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.aot_c.harness import STRICT, write
 
-from rushlight.aot_c.dtypes import C_TYPES
+from rushlight.aot_c.dtypes import C_TYPES, part_type, parts_of
 from rushlight.aot_c.program import CProgram
 from rushlight.aot_c.values import TensorValue
 
@@ -26,7 +26,8 @@ def run_all(program: CProgram, folder: Path, flags: Sequence[str], name: str = "
             if end.name is None:
                 continue
             if isinstance(end.value, TensorValue):
-                c_type, count = C_TYPES[end.value.dtype], max(end.value.numel, 1)
+                dtype = end.value.dtype
+                c_type, count = C_TYPES[part_type(dtype)], max(end.value.numel * parts_of(dtype), 1)
                 lines.append(f"    {c_type} *{end.name} = malloc({count} * sizeof({c_type}));")
                 lines.append(f"    for (int i = 0; i < {count}; ++i) {end.name}[i] = 1;")
                 arguments.append(end.name)

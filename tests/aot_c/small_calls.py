@@ -31,17 +31,20 @@ class Example:
         operator: the operator with its overload.
         arguments: the arguments; only the shapes, strides and dtypes of tensors are important.
         out: the result.
+        second: the second result, if there is one.
     """
 
     call: str
     operator: str
     arguments: Sequence[Any]
     out: torch.Tensor
+    second: torch.Tensor | None = None
 
     def c_code(self) -> str:
         """Returns the C function of the call."""
         program = CallProgram()
-        program.add(self.operator, self.arguments, [self.out])
+        outs = [self.out] if self.second is None else [self.out, self.second]
+        program.add(self.operator, self.arguments, outs)
         text = c_program(program.bytes(), "example").files["example.c"]
         return _FUNCTION.findall(text)[-1]
 
@@ -58,6 +61,10 @@ def _i8(*shape: int) -> torch.Tensor:
     return torch.zeros(shape, dtype=torch.int8)
 
 
+def _c64(*shape: int) -> torch.Tensor:
+    return torch.zeros(shape, dtype=torch.complex64)
+
+
 def _i64(*shape: int) -> torch.Tensor:
     return torch.zeros(shape, dtype=torch.int64)
 
@@ -68,6 +75,9 @@ EXAMPLES = {
         "`add` of float32[4] and float32[4] with alpha = 2", "aten::add.out", [_f(4), _f(4), 2], _f(4)
     ),
     "comparisons": Example("`clamp` of float32[4] to 0 and 6", "aten::clamp.out", [_f(4), 0.0, 6.0], _f(4)),
+    "complex_numbers": Example(
+        "`mul` of complex64[4] and complex64[4]", "aten::mul.out", [_c64(4), _c64(4)], _c64(4)
+    ),
     "convolution": Example(
         "`convolution` of float32[1, 2, 5] with weights [3, 2, 3], a bias and padding 1",
         "aten::convolution.out",
@@ -117,6 +127,13 @@ EXAMPLES = {
         [_f(4), 0.5, 3, -128, 127, torch.int8],
         _i8(4),
     ),
+    "dynamic": Example(
+        "`choose_qparams_per_token_symmetric` of float32[2, 3]",
+        "rushlight::choose_qparams_per_token_symmetric.out",
+        [_f(2, 3), -128, 127, 1e-5, torch.int8],
+        _f(2, 1),
+        _i64(2, 1),
+    ),
     "quantized": Example(
         "`quantized_mean` of int8[2, 3] over the last dimension",
         "rushlight::quantized_mean.out",
@@ -136,6 +153,7 @@ EXAMPLES = {
         _f(1, 1, 1, 3),
     ),
     "shapes": Example("`cat` of float32[2] and float32[3]", "aten::cat.out", [[_f(2), _f(3)], 0], _f(5)),
+    "spectra": Example("`_fft_r2c` of float32[2]", "aten::_fft_r2c.out", [_f(2), [0], 0, True], _c64(2)),
     "statistics": Example(
         "`logsumexp` of float32[2, 3] along the last dimension",
         "aten::logsumexp.out",

@@ -16,7 +16,14 @@ from torch import nn
 import rushlight
 from models import selective
 from rushlight.backends.cpu.quantizer import CpuQuantizer
-from rushlight.quantize import export_float, quantize, static_int8
+from rushlight.quantize import (
+    QuantizationConfig,
+    dynamic_int8,
+    dynamic_int8_weight_int4,
+    export_float,
+    quantize,
+    static_int8,
+)
 
 Inputs = tuple[torch.Tensor, ...]
 
@@ -86,6 +93,43 @@ def program(module: nn.Module, inputs: Inputs) -> bytes:
     return bytes(rushlight.compile(module.eval(), inputs, partitioner=()).buffer)
 
 
+class Speech(nn.Module):
+    """A network over the log-mel spectrogram of audio [batch, samples]."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.window = nn.Buffer(torch.hann_window(48))
+        self.mel = nn.Buffer(torch.rand(8, 25))
+        self.classifier = nn.Linear(8, 4)
+
+    def forward(self, audio: torch.Tensor) -> torch.Tensor:
+        spectrum = torch.stft(audio, 48, 16, window=self.window, return_complex=True)
+        features = torch.log(self.mel @ spectrum.abs().square() + 1e-6)
+        scores: torch.Tensor = self.classifier(features.mean(-1))
+        return scores
+
+
+class Filter(nn.Module):
+    """Multiplies a complex spectrum by a constant filter. The lengths of the transforms are 67 and 12."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.response = nn.Buffer(torch.randn(12, 67, dtype=torch.complex64))
+
+    def forward(self, spectrum: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        filtered = spectrum * self.response
+        return filtered.conj(), torch.fft.ifft2(filtered).real
+
+
+def dynamic_program(config: QuantizationConfig) -> bytes:
+    """A network whose linear layers quantize their inputs at run time."""
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(32, 16), nn.GELU(), nn.Linear(16, 5)).eval()
+    exported = export_float(module, (image(3, 32),), None)
+    quantized = quantize(exported, None, CpuQuantizer().set_global(config), [image(3, 32)])
+    return bytes(rushlight.compile(quantized, partitioner=()).buffer)
+
+
 def int8_program(module: nn.Module, images: torch.Tensor) -> bytes:
     """A network that is quantized to integer kernels."""
     torch.manual_seed(0)
@@ -101,6 +145,10 @@ def seeded(make: Callable[[], nn.Module]) -> nn.Module:
 
 def image(*shape: int) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(3))
+
+
+def waves(*shape: int) -> torch.Tensor:
+    return torch.view_as_complex(image(*shape, 2))
 
 
 NETWORKS: dict[str, Callable[[], tuple[bytes, Inputs]]] = {
@@ -127,12 +175,17 @@ NETWORKS: dict[str, Callable[[], tuple[bytes, Inputs]]] = {
         program(seeded(lambda: nn.GRU(8, 16, batch_first=True)), (image(1, 5, 8),)),
         (image(1, 5, 8),),
     ),
+    "speech": lambda: (program(seeded(Speech), (image(1, 320),)), (image(1, 320),)),
+    "filter": lambda: (program(seeded(Filter), (waves(12, 67),)), (waves(12, 67),)),
+    "dynamic int8": lambda: (dynamic_program(dynamic_int8()), (image(3, 32),)),
+    "dynamic int8 by token": lambda: (dynamic_program(dynamic_int8(per_token=True)), (image(3, 32),)),
+    "dynamic int4": lambda: (dynamic_program(dynamic_int8_weight_int4(group_size=16)), (image(3, 32),)),
     "transformer": lambda: (
         program(seeded(Tokens), (torch.arange(6)[None],)),
         (torch.arange(6)[None],),
     ),
 }
-QUICK = ("digits in int8", "residual", "transformer")
+QUICK = ("digits in int8", "residual", "speech", "dynamic int4", "transformer")
 FLAGS = {"digits": ("-O3",), "lstm": ("-Os",)}
 
 
@@ -142,9 +195,9 @@ FLAGS = {"digits": ("-O3",), "lstm": ("-Os",)}
 )
 def test_bits_of_the_portable_kernels(name: str, tmp_path: Path) -> None:
     data, inputs = NETWORKS[name]()
-    other: list[Any] = [x.flip(-1) if x.is_floating_point() else (x + 3) for x in inputs]
+    other: list[Any] = [(x + 3) if x.dtype == torch.int64 else x.flip(-1) for x in inputs]
     written = check(data, [list(inputs), other], tmp_path, flags=FLAGS.get(name, ("-O2",)))
-    if name.startswith(("keywords", "digits")):
+    if name.startswith(("keywords", "digits", "speech", "filter", "dynamic")):
         run_all(written, tmp_path / "sanitized", SANITIZED)
 
 

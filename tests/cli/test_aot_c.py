@@ -82,6 +82,26 @@ def test_check_finds_a_wrong_result(program: Path, tmp_path: Path) -> None:
     assert code == 1 and "FAILED" in text
 
 
+def test_complex_inputs_and_results_have_two_parts(tmp_path: Path) -> None:
+    class Twice(torch.nn.Module):
+        def forward(self, z: torch.Tensor) -> torch.Tensor:
+            return z * z
+
+    waves = torch.randn(3, dtype=torch.complex64)
+    path = tmp_path / "waves.pte"
+    path.write_bytes(rushlight.compile(Twice().eval(), (waves,), partitioner=()).buffer)
+    case = MethodTestCase([waves], [waves * waves])
+    bundled = BundledProgram(None, [MethodTestSuite("forward", [case])], pte_file_path=str(path))
+    path = path.with_suffix(".bpte")
+    path.write_bytes(serialize_from_bundled_program_to_flatbuffer(bundled))
+    assert main(["aot-c", str(path), "--out", str(tmp_path / "c"), "--check"]) == 0
+    header = (tmp_path / "c" / "waves.h").read_text()
+    assert "int waves_forward(const float *in, float *out);" in header
+    assert "#define WAVES_FORWARD_OUT_SIZE 6" in header
+    code, text = build_and_run(tmp_path / "c")
+    assert code == 0 and text.endswith("OK\n")
+
+
 def test_the_header_serves_cpp(program: Path, tmp_path: Path) -> None:
     folder = tmp_path / "c"
     assert main(["aot-c", str(program), "--out", str(folder)]) == 0

@@ -8,7 +8,7 @@ from rushlight.aot_c.errors import Unsupported
 from rushlight.format.dtypes import DTYPE_NAMES
 from rushlight.format.program import ScalarType
 
-# The element types in the generated header. A float16 or bfloat16 element is passed as its 16 bits.
+# The types of elements. A float16 or bfloat16 element is passed as its 16 bits.
 C_TYPES: dict[ScalarType, str] = {
     ScalarType.BYTE: "uint8_t",
     ScalarType.CHAR: "int8_t",
@@ -23,6 +23,8 @@ C_TYPES: dict[ScalarType, str] = {
     ScalarType.UINT16: "uint16_t",
     ScalarType.UINT32: "uint32_t",
     ScalarType.UINT64: "uint64_t",
+    ScalarType.COMPLEX64: "float _Complex",
+    ScalarType.COMPLEX128: "double _Complex",
 }
 
 # The element types inside the generated file. These typedefs may alias other types, because tensors of
@@ -41,6 +43,8 @@ ELEMENTS: dict[ScalarType, str] = {
     ScalarType.UINT16: "u16",
     ScalarType.UINT32: "u32",
     ScalarType.UINT64: "u64",
+    ScalarType.COMPLEX64: "c64",
+    ScalarType.COMPLEX128: "c128",
 }
 
 LONG, FLOAT, DOUBLE, BOOL = ScalarType.LONG, ScalarType.FLOAT, ScalarType.DOUBLE, ScalarType.BOOL
@@ -49,13 +53,16 @@ SIXTEEN = frozenset({HALF, BFLOAT16})
 FLOATING = frozenset({HALF, BFLOAT16, FLOAT, DOUBLE})
 INTEGERS = frozenset({ScalarType.BYTE, ScalarType.CHAR, ScalarType.SHORT, ScalarType.INT, LONG})
 WIDE_UNSIGNED = frozenset({ScalarType.UINT16, ScalarType.UINT32, ScalarType.UINT64})
+PARTS = {ScalarType.COMPLEX64: FLOAT, ScalarType.COMPLEX128: DOUBLE}
+"""The complex dtypes, with the dtype of the real and the imaginary part."""
 BYTES = frozenset({ScalarType.BYTE, ScalarType.CHAR})
 
 _SIZES = {
     **dict.fromkeys((ScalarType.BYTE, ScalarType.CHAR, BOOL), 1),
     **dict.fromkeys((ScalarType.SHORT, HALF, BFLOAT16, ScalarType.UINT16), 2),
     **dict.fromkeys((ScalarType.INT, FLOAT, ScalarType.UINT32), 4),
-    **dict.fromkeys((LONG, DOUBLE, ScalarType.UINT64), 8),
+    **dict.fromkeys((LONG, DOUBLE, ScalarType.UINT64, ScalarType.COMPLEX64), 8),
+    ScalarType.COMPLEX128: 16,
 }
 
 
@@ -69,6 +76,16 @@ def size_of(dtype: ScalarType) -> int:
     return _SIZES[dtype]
 
 
+def part_type(dtype: ScalarType) -> ScalarType:
+    """Returns the dtype of the parts of a complex dtype; for other dtypes the dtype itself."""
+    return PARTS.get(dtype, dtype)
+
+
+def parts_of(dtype: ScalarType) -> int:
+    """Returns the number of parts of an element: 2 if the dtype is complex, else 1."""
+    return 2 if dtype in PARTS else 1
+
+
 def compute_type(dtype: ScalarType) -> ScalarType:
     """Returns the type in which kernels compute on elements of a dtype: int64, float32 or float64.
 
@@ -79,14 +96,14 @@ def compute_type(dtype: ScalarType) -> ScalarType:
         return FLOAT
     if dtype == DOUBLE:
         return DOUBLE
-    if dtype not in C_TYPES:
+    if dtype not in C_TYPES or dtype in PARTS:
         raise Unsupported(f"arithmetic on {name_of(dtype)} is not supported")
     return LONG
 
 
 def c_compute(compute: ScalarType) -> str:
-    """Returns the C type of a compute type or of bool."""
-    return {LONG: "int64_t", FLOAT: "float", DOUBLE: "double", BOOL: "bool"}[compute]
+    """Returns the C type of a compute type, of a complex dtype or of bool."""
+    return C_TYPES[compute] if compute != BOOL else "bool"
 
 
 def is_integral(dtype: ScalarType) -> bool:
@@ -95,6 +112,8 @@ def is_integral(dtype: ScalarType) -> bool:
 
 
 def _category(dtype: ScalarType) -> int:
+    if dtype in PARTS:
+        return 3
     return 2 if dtype in FLOATING else 0 if dtype == BOOL else 1
 
 
@@ -109,7 +128,9 @@ def promote(a: ScalarType, b: ScalarType) -> ScalarType:
     if _category(a) < _category(b):
         a, b = b, a
     if _category(a) != _category(b):
-        return a
+        return ScalarType.COMPLEX128 if a in PARTS and b == DOUBLE else a
+    if a in PARTS:
+        return _wider(a, b)
     if a in FLOATING:
         return FLOAT if size_of(a) == size_of(b) else _wider(a, b)
     if a in WIDE_UNSIGNED or b in WIDE_UNSIGNED:
@@ -117,6 +138,12 @@ def promote(a: ScalarType, b: ScalarType) -> ScalarType:
     if ScalarType.BYTE in (a, b):
         return _wider(ScalarType.SHORT, _wider(a, b))
     return _wider(a, b)
+
+
+def _complex_of(part: ScalarType) -> ScalarType:
+    if part in SIXTEEN:
+        return ScalarType.COMPLEX32
+    return ScalarType.COMPLEX128 if part == DOUBLE else ScalarType.COMPLEX64
 
 
 def result_type(tensors: Iterable[tuple[ScalarType, int]], numbers: Iterable[str] = ()) -> ScalarType:
@@ -142,6 +169,8 @@ def result_type(tensors: Iterable[tuple[ScalarType, int]], numbers: Iterable[str
             continue
         if result is None:
             result = lower
+        elif lower in PARTS and result in FLOATING:
+            result = _complex_of(result)
         elif _category(lower) > _category(result):
             result = promote(result, lower)
     assert result is not None
@@ -149,8 +178,8 @@ def result_type(tensors: Iterable[tuple[ScalarType, int]], numbers: Iterable[str
 
 
 def float_result(dtype: ScalarType) -> ScalarType:
-    """Returns the result dtype of a floating-point function: float32 if the input is not floating-point."""
-    return dtype if dtype in FLOATING else FLOAT
+    """Returns the result dtype of a floating-point function: float32 for integers and bool."""
+    return dtype if dtype in FLOATING or dtype in PARTS else FLOAT
 
 
 def narrows(stored: ScalarType, common: ScalarType) -> bool:

@@ -16,6 +16,7 @@ from rushlight.aot_c.dtypes import (
     FLOATING,
     HALF,
     LONG,
+    PARTS,
     SIXTEEN,
     c_compute,
     name_of,
@@ -206,8 +207,11 @@ class Kernel:
     def _pointer(self, tensor: TensorValue, name: str, writes: bool) -> str:
         if tensor.dtype not in ELEMENTS:
             raise Unsupported(f"tensors of {name_of(tensor.dtype)} are not supported")
-        element = ELEMENTS[tensor.dtype]
-        self.parameters.append(Parameter(name, element, tensor.pointer, tensor, writes))
+        element, pointer = ELEMENTS[tensor.dtype], tensor.pointer
+        if tensor.dtype in PARTS:
+            # Arrays of constants, inputs and outputs have a real and an imaginary part for each element.
+            pointer = f"({'' if writes else 'const '}{element} *){pointer}"
+        self.parameters.append(Parameter(name, element, pointer, tensor, writes))
         return name
 
     def value(self, c_type: str, name: str, argument: str) -> str:
@@ -272,7 +276,11 @@ class Kernel:
         return text
 
     def load(self, element: str, dtype: ScalarType, compute: ScalarType) -> str:
-        """Converts an element of a dtype to a compute type."""
+        """Converts an element of a dtype to a compute type or to a complex dtype."""
+        if dtype in PARTS and compute not in PARTS:
+            raise Unsupported(f"arithmetic on {name_of(dtype)} is not supported")
+        if compute in PARTS and dtype not in PARTS:
+            return self.load(element, dtype, PARTS[compute])
         if dtype in SIXTEEN:
             helper = "half_to_float" if dtype == HALF else "bfloat16_to_float"
             wide = self.call(helper, element)
@@ -281,8 +289,22 @@ class Kernel:
             return element
         return f"({c_compute(compute)}){element}"
 
+    def real_part(self, number: str, dtype: ScalarType) -> str:
+        """Writes the real part of a number of a complex dtype."""
+        self.headers.add("complex.h")
+        return f"creal{'f' if PARTS[dtype] == FLOAT else ''}({number})"
+
+    def imaginary_part(self, number: str, dtype: ScalarType) -> str:
+        """Writes the imaginary part of a number of a complex dtype."""
+        self.headers.add("complex.h")
+        return f"cimag{'f' if PARTS[dtype] == FLOAT else ''}({number})"
+
+    def complex_number(self, real: str, imaginary: str, dtype: ScalarType) -> str:
+        """Writes a number of a complex dtype from its parts."""
+        return self.call(f"complex_{c_compute(PARTS[dtype])}", real, imaginary)
+
     def store(self, value: str, compute: ScalarType, dtype: ScalarType) -> str:
-        """Converts a number of a compute type, or a bool, to an element of a dtype.
+        """Converts a number of a compute type or complex dtype, or a bool, to an element of a dtype.
 
         `value` is a name or an expression in brackets.
         """
@@ -315,6 +337,12 @@ class Kernel:
         """Converts an element to another dtype, as the portable copy kernels do."""
         if source == target:
             return element
+        if target in PARTS:
+            value = self.load(element, source, target)
+            return value if source not in PARTS else f"({C_TYPES[target]}){value}"
+        if source in PARTS:
+            part = self.real_part(element, source)
+            return self.store(part, PARTS[source], target)
         compute = LONG if source not in FLOATING else DOUBLE if source == DOUBLE else FLOAT
         loaded = self.load(element, source, compute)
         return self.store(loaded if loaded == element else f"({loaded})", compute, target)

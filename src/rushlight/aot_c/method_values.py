@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rushlight.aot_c.code import identifier
-from rushlight.aot_c.dtypes import C_TYPES, ELEMENTS, name_of
+from rushlight.aot_c.dtypes import C_TYPES, ELEMENTS, name_of, part_type
 from rushlight.aot_c.errors import Unsupported
 from rushlight.aot_c.memory import COPY_INDEX, VIEW, full_name, region_of, usage_of
 from rushlight.aot_c.scalars import RULES
@@ -133,7 +133,7 @@ class MethodValues:
                         f"{word}put {position}: the dtype {name_of(value.scalar_type)} is not supported"
                     )
                     continue
-                ends.append(End(name, index, None, C_TYPES[value.scalar_type], title))
+                ends.append(End(name, index, None, C_TYPES[part_type(value.scalar_type)], title))
             elif isinstance(value, (Int, Double, Bool)) or (
                 isinstance(value, Null) and word == "in" and index in self._numbers_in_use()
             ):

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rushlight.aot_c.code import is_identifier
+from rushlight.aot_c.dtypes import parts_of
 from rushlight.aot_c.errors import AotCError
 from rushlight.aot_c.method import MethodText, MethodWriter
 from rushlight.aot_c.method_values import End
@@ -117,7 +118,7 @@ def _header(name: str, methods: list[MethodText], origin: str) -> str:
         for end in (*method.inputs, *method.outputs):
             if isinstance(end.value, TensorValue) and end.name is not None:
                 macro = f"{method.function}_{end.name}_size".upper()
-                parts.append(f"#define {macro} {end.value.numel}")
+                parts.append(f"#define {macro} {end.value.numel * parts_of(end.value.dtype)}")
     reset = ""
     if _has_state(methods):
         reset = f"\n/* Sets the state of all methods to its initial values. */\nvoid {name}_reset(void);\n"

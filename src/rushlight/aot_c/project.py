@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from rushlight.aot_c.code import double_literal, int_literal
-from rushlight.aot_c.dtypes import C_TYPES, FLOATING, SIXTEEN, name_of
+from rushlight.aot_c.dtypes import C_TYPES, FLOATING, SIXTEEN, name_of, part_type, parts_of, size_of
 from rushlight.aot_c.errors import AotCError
 from rushlight.aot_c.method import MethodText
 from rushlight.aot_c.method_values import End
@@ -91,7 +91,8 @@ def _run(
             continue
         if isinstance(end.value, TensorValue):
             tensor = end.value
-            lines.append(f"    static {C_TYPES[tensor.dtype]} {end.name}[{max(tensor.numel, 1)}];")
+            count = tensor.numel * parts_of(tensor.dtype)
+            lines.append(f"    static {C_TYPES[part_type(tensor.dtype)]} {end.name}[{max(count, 1)}];")
             arguments.append(end.name)
             given = "NULL"
             if wanted is not None:
@@ -101,8 +102,8 @@ def _run(
                 f'"{name_of(tensor.dtype)}"',
                 end.name,
                 given,
-                str(tensor.numel),
-                str(tensor.item_size),
+                str(count),
+                str(size_of(part_type(tensor.dtype))),
                 _kind(tensor),
             ]
             results.append(f"    is_ok &= show({', '.join(items)});")
@@ -124,8 +125,9 @@ def _run(
 
 def _kind(tensor: TensorValue) -> str:
     """Returns how the program compares elements: as float ('f'), as double ('d') or as bits ('b')."""
-    if tensor.dtype in FLOATING and tensor.dtype not in SIXTEEN:
-        return "'f'" if tensor.item_size == 4 else "'d'"
+    dtype = part_type(tensor.dtype)
+    if dtype in FLOATING and dtype not in SIXTEEN:
+        return "'f'" if size_of(dtype) == 4 else "'d'"
     return "'b'"
 
 
@@ -146,7 +148,7 @@ def _array(
     if tuple(value.dim_order) != tensor.dim_order and tensor.rank > 1:
         raise AotCError(f"a test case of '{method.name}' has a different dim order for {end.name}")
     data = bytes(value.data) or bytes(tensor.item_size)
-    arrays.append(array(f"static const {C_TYPES[tensor.dtype]} {name}", data, tensor.dtype))
+    arrays.append(array(f"static const {C_TYPES[part_type(tensor.dtype)]} {name}", data, tensor.dtype))
     return name
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rushlight.aot_c.code import double_literal, float_literal, int_literal
-from rushlight.aot_c.dtypes import C_TYPES, DOUBLE, ELEMENTS, FLOAT, SIXTEEN, size_of
+from rushlight.aot_c.dtypes import C_TYPES, DOUBLE, ELEMENTS, FLOAT, SIXTEEN, part_type, size_of
 from rushlight.aot_c.helpers import HELPERS, with_needs
 from rushlight.aot_c.kernel import Kernel, Parameter
 from rushlight.format.program import ScalarType
@@ -63,8 +63,12 @@ def element_literal(value: float | int, dtype: ScalarType) -> str:
 
 
 def array(declaration: str, data: bytes, dtype: ScalarType) -> str:
-    """Writes the definition of an array with the elements of a tensor. An array has at least one element."""
+    """Writes the definition of an array with the elements of a tensor. An array has at least one element.
+
+    A complex element is written as its real and its imaginary part.
+    """
     data = data or bytes(size_of(dtype))
+    dtype = part_type(dtype)
     texts = [element_literal(value, dtype) for value in elements_of(data, dtype)]
     lines, line = [], " "
     for text in texts:
@@ -109,6 +113,7 @@ class Source:
         name = self.constants.get(key)
         if name is None:
             name = self.constants[key] = f"constant_{len(self.constants)}"
+            dtype = part_type(dtype)
             self.dtypes.add(dtype)
             if dtype in (FLOAT, DOUBLE):
                 values = elements_of(data, dtype)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from rushlight.aot_c.code import terms
-from rushlight.aot_c.dtypes import BOOL, C_TYPES, FLOAT, FLOATING, LONG, SIXTEEN
+from rushlight.aot_c.dtypes import BOOL, C_TYPES, FLOAT, FLOATING, LONG, SIXTEEN, compute_type
 from rushlight.aot_c.errors import Unsupported
 from rushlight.aot_c.generators.copies import copy_elements, is_same_memory
 from rushlight.aot_c.generators.fills import stored_number
@@ -139,6 +139,7 @@ def _gather(k: Kernel) -> None:
 
 def add_elements(k: Kernel, dtype: ScalarType, a: str, b: str, operator: str = "+") -> str:
     """Writes a + b or a * b for elements: integers wrap around, bool uses `||` and `&&`."""
+    compute_type(dtype)
     if dtype == BOOL:
         return f"{a} {'||' if operator == '+' else '&&'} {b}"
     if dtype in SIXTEEN:

@@ -48,7 +48,7 @@ from rushlight.aot_c.values import TensorValue
 from rushlight.format.program import ScalarType
 
 
-def _number(k: Kernel, tensor: TensorValue, name: str, at: str) -> str:
+def parameter_number(k: Kernel, tensor: TensorValue, name: str, at: str) -> str:
     """Reads an element of a parameter tensor as float. As in the runtime, integers become float64 first."""
     compute = compute_type(tensor.dtype)
     if compute == FLOAT:
@@ -103,10 +103,10 @@ class _Products:
 
     def result(self, lane: int, channel: str) -> str:
         """Returns the quantized result of a sum for an output channel."""
-        scale = _number(self.k, self.scales, "scales", "0" if self.scales.numel == 1 else channel)
+        scale = parameter_number(self.k, self.scales, "scales", "0" if self.scales.numel == 1 else channel)
         real = f"(float)s{lane} * ({scale} * {self.in_scale})"
         if self.bias is not None:
-            real = f"{real} + {_number(self.k, self.bias, 'bias', channel)}"
+            real = f"{real} + {parameter_number(self.k, self.bias, 'bias', channel)}"
         return self._requantize(real, self.out)
 
 
@@ -433,9 +433,9 @@ class GroupedWeight:
         part = self.part(row, column)
         code.add(f"float {name} = (float){self.number(row, column)};")
         if self.zeros is not None:
-            value = f"{name} - {_number(k, self.zeros, 'zeros', part)}"
+            value = f"{name} - {parameter_number(k, self.zeros, 'zeros', part)}"
             code.add(f"{name} = {self._rounded(value)};")
-        scaled = f"{name} * {_number(k, self.scales, 'scales', part)}"
+        scaled = f"{name} * {parameter_number(k, self.scales, 'scales', part)}"
         code.add(f"{name} = {self._rounded(scaled)};")
 
     def _rounded(self, value: str) -> str:
@@ -446,10 +446,16 @@ def _in_brackets(text: str) -> str:
     return text if text.isidentifier() else f"({text})"
 
 
-def _weight_only_linear(
-    k: Kernel, source: TensorValue, weight: GroupedWeight, bias: TensorValue | None, out: TensorValue
+def _multiply_weight(
+    k: Kernel,
+    source: TensorValue,
+    weight: GroupedWeight,
+    bias: TensorValue | None,
+    out: TensorValue,
+    is_transposed: bool = True,
 ) -> None:
-    depth, columns = weight.columns, weight.rows
+    """Multiplies rows of an input by a weight, or by its transpose, which is dequantized on the way."""
+    columns, depth = (weight.rows, weight.columns) if is_transposed else (weight.columns, weight.rows)
     k.require_shape(out, [*source.sizes[:-1], columns])
     k.require(source.is_row_major and out.is_row_major, "a tensor is not in row-major order")
     k.require(
@@ -467,25 +473,35 @@ def _weight_only_linear(
         with code.block(f"for (ptrdiff_t r = 0; r < {out.numel // columns}; ++r)"):
             code.add("float sum = 0;")
             with code.block(f"for (ptrdiff_t k = 0; k < {depth}; ++k)"):
-                weight.declare_real("c", "k", "w")
+                weight.declare_real(*(("c", "k") if is_transposed else ("k", "c")), "w")
                 if source.dtype in SIXTEEN:
                     code.add(f"w = {k.narrow('w', source.dtype)};")
                 x = k.load(f"in[{terms(('r', depth), 'k')}]", source.dtype, FLOAT)
                 code.add(f"sum += {x} * w;")
             if bias is not None:
-                code.add(f"sum += {_number(k, bias, 'bias', 'c')};")
+                code.add(f"sum += {parameter_number(k, bias, 'bias', 'c')};")
             code.add(f"out[{terms(('r', columns), 'c')}] = {k.store('sum', FLOAT, out.dtype)};")
+
+
+def _mixed_mm(k: Kernel) -> None:
+    """Multiplies an input [M, K] by a weight [K, N] whose rows, or groups of a row, have scales."""
+    source, out = k.tensor(0), k.tensor(4)
+    weight = GroupedWeight(k, k.tensor(1), 8, k.tensor(2), k.optional_tensor(3))
+    k.require(source.rank == 2, f"{source.describe()} is not a matrix")
+    k.require(source.sizes[1] == weight.rows, "the columns of the input differ from the rows of the weight")
+    k.require(source.dtype == out.dtype, "the dtypes of input and result differ")
+    _multiply_weight(k, source, weight, None, out, is_transposed=False)
 
 
 def _linear_4bit(k: Kernel) -> None:
     source, out = k.tensor(0), k.tensor(5)
     weight = GroupedWeight(k, k.tensor(1), 4, k.tensor(2), k.optional_tensor(3))
-    _weight_only_linear(k, source, weight, k.optional_tensor(4), out)
+    _multiply_weight(k, source, weight, k.optional_tensor(4), out)
 
 
 def _mixed_linear(k: Kernel) -> None:
     weight = GroupedWeight(k, k.tensor(1), 8, k.tensor(2), k.optional_tensor(3))
-    _weight_only_linear(k, k.tensor(0), weight, None, k.tensor(5))
+    _multiply_weight(k, k.tensor(0), weight, None, k.tensor(5))
 
 
 def _embedding(bits: int, with_dtype: bool) -> Generator:
@@ -528,6 +544,7 @@ GENERATORS: dict[str, Generator] = {
     "rushlight::quantized_softmax.out": _softmax,
     "rushlight::linear_4bit.out": _linear_4bit,
     "quantized_decomposed::mixed_linear.out": _mixed_linear,
+    "quantized_decomposed::mixed_mm.out": _mixed_mm,
     "quantized_decomposed::embedding_byte.out": _embedding(8, False),
     "quantized_decomposed::embedding_byte.dtype_out": _embedding(8, True),
     "quantized_decomposed::embedding_4bit.out": _embedding(4, False),

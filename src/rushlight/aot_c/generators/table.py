@@ -8,7 +8,9 @@ from rushlight.aot_c.generators import (
     activations,
     arithmetic,
     comparisons,
+    complex_numbers,
     convolution,
+    dynamic,
     fills,
     functions,
     gemm,
@@ -20,11 +22,13 @@ from rushlight.aot_c.generators import (
     reductions,
     resampling,
     shapes,
+    spectra,
     statistics,
 )
+from rushlight.aot_c.generators.complex_numbers import COMPLEX_GENERATORS, with_complex
 from rushlight.aot_c.kernel import Generator
 
-GENERATORS: Mapping[str, Generator] = {
+_REAL_OR_COMPLEX: Mapping[str, Generator] = {
     **functions.GENERATORS,
     **arithmetic.GENERATORS,
     **comparisons.GENERATORS,
@@ -41,5 +45,13 @@ GENERATORS: Mapping[str, Generator] = {
     **resampling.GENERATORS,
     **quantization.GENERATORS,
     **quantized.GENERATORS,
+    **dynamic.GENERATORS,
+    **complex_numbers.GENERATORS,
+    **spectra.GENERATORS,
+}
+
+GENERATORS: Mapping[str, Generator] = {
+    name: with_complex(generate, COMPLEX_GENERATORS[name]) if name in COMPLEX_GENERATORS else generate
+    for name, generate in _REAL_OR_COMPLEX.items()
 }
 """For each operator overload, such as `aten::add.out`, the function that writes its C code."""
