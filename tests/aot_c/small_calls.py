@@ -141,10 +141,10 @@ EXAMPLES = {
         _i8(2),
     ),
     "reductions": Example(
-        "`cumsum` of float32[2, 3] along the last dimension",
-        "aten::cumsum.out",
-        [_f(2, 3), 1, None],
-        _f(2, 3),
+        "`any` of int64[2, 3] along the last dimension",
+        "aten::any.out",
+        [_i64(2, 3), 1, False],
+        torch.zeros(2, dtype=torch.bool),
     ),
     "resampling": Example(
         "`upsample_bilinear2d` of float32[1, 1, 1, 2] to [1, 1, 1, 3]",
@@ -152,8 +152,20 @@ EXAMPLES = {
         [_f(1, 1, 1, 2), [1, 3], False, None, None],
         _f(1, 1, 1, 3),
     ),
+    "scans": Example(
+        "`cumsum` of float32[2, 3] along the last dimension",
+        "aten::cumsum.out",
+        [_f(2, 3), 1, None],
+        _f(2, 3),
+    ),
     "shapes": Example("`cat` of float32[2] and float32[3]", "aten::cat.out", [[_f(2), _f(3)], 0], _f(5)),
     "spectra": Example("`_fft_r2c` of float32[2]", "aten::_fft_r2c.out", [_f(2), [0], 0, True], _c64(2)),
+    "sorting": Example(
+        "`argsort` of float32[2, 3] along the last dimension",
+        "aten::argsort.stable_out",
+        [_f(2, 3), True, 1, False],
+        _i64(2, 3),
+    ),
     "statistics": Example(
         "`logsumexp` of float32[2, 3] along the last dimension",
         "aten::logsumexp.out",

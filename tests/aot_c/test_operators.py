@@ -36,8 +36,10 @@ from rushlight.aot_c.generators import (
     pooling,
     reductions,
     resampling,
+    scans,
     shapes,
     spectra,
+    sorting,
     statistics,
 )
 from rushlight.aot_c.generators.table import GENERATORS
@@ -62,8 +64,10 @@ FAMILIES = {
     "pooling": pooling.GENERATORS,
     "reductions": reductions.GENERATORS,
     "resampling": resampling.GENERATORS,
+    "scans": scans.GENERATORS,
     "shapes": shapes.GENERATORS,
     "spectra": spectra.GENERATORS,
+    "sorting": sorting.GENERATORS,
     "statistics": statistics.GENERATORS,
 }
 

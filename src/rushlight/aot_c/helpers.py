@@ -3,23 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Helper:
-    """A C function.
-
-    Attributes:
-        text: the definition of the function.
-        needs: the names of the helpers that the function calls.
-        headers: the headers of the C library that the function needs.
-    """
-
-    text: str
-    needs: tuple[str, ...] = ()
-    headers: tuple[str, ...] = ()
-
+from rushlight.aot_c.helper import Helper
+from rushlight.aot_c.sort_helpers import SORT_HELPERS
 
 MATH = ("math.h",)
 
@@ -346,6 +332,8 @@ static {_type} interpolate_{_type}({_type} from, {_type} to, {_type} weight) {{
 }}""",
         headers=MATH,
     )
+
+HELPERS.update(SORT_HELPERS)
 
 
 def with_needs(names: Iterable[str]) -> list[str]:

@@ -26,6 +26,9 @@ from rushlight.aot_c.errors import Unsupported
 from rushlight.aot_c.values import Argument, Number, Region, TensorValue, number_in
 from rushlight.format.program import ScalarType
 
+SCRATCH = "scratch_memory"
+"""The name of the memory that kernel functions use for intermediate results."""
+
 
 @dataclass
 class Parameter:
@@ -60,6 +63,7 @@ class Kernel:
         headers: the headers of the C library that the function needs.
         can_fail: whether the function returns an error code.
         in_place: whether a result may overwrite an argument element by element.
+        scratch_needed: the dtype and number of elements of the scratch memory that the function needs.
     """
 
     def __init__(
@@ -72,6 +76,7 @@ class Kernel:
         self.headers: set[str] = set()
         self.can_fail = False
         self.in_place = False
+        self.scratch_needed: tuple[ScalarType, int] | None = None
         self.parameters: list[Parameter] = []
         self._is_used = is_used
 
@@ -220,6 +225,17 @@ class Kernel:
         Calls that differ only in such numbers share one C function.
         """
         self.parameters.append(Parameter(name, c_type, argument))
+        return name
+
+    def scratch(self, name: str, dtype: ScalarType, count: int) -> str:
+        """Declares a parameter that points to scratch memory for `count` elements. Returns its name.
+
+        All functions of a program use the same scratch memory, one after another. A function has at most one
+        such parameter.
+        """
+        self.scratch_needed = (dtype, count)
+        element = ELEMENTS[dtype]
+        self.parameters.append(Parameter(name, f"{element} *", f"({element} *){SCRATCH}.bytes"))
         return name
 
     def number_value(self, number: Number, name: str) -> Number:

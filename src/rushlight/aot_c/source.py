@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from rushlight.aot_c.code import double_literal, float_literal, int_literal
 from rushlight.aot_c.dtypes import C_TYPES, DOUBLE, ELEMENTS, FLOAT, SIXTEEN, part_type, size_of
 from rushlight.aot_c.helpers import HELPERS, with_needs
-from rushlight.aot_c.kernel import Kernel, Parameter
+from rushlight.aot_c.kernel import SCRATCH, Kernel, Parameter
 from rushlight.format.program import ScalarType
 
 _FORMATS = {
@@ -139,10 +139,14 @@ class Source:
         body = k.code.text
         self.helpers |= k.needs
         self.headers |= k.headers
+        if k.scratch_needed is not None:
+            dtype, count = k.scratch_needed
+            self.dtypes.add(dtype)
+            self.memory(SCRATCH, count * size_of(dtype))
         texts = []
         for parameter in parameters:
             if parameter.tensor is None:
-                texts.append(f"{parameter.type} {parameter.name}")
+                texts.append(f"{parameter.type} {parameter.name}".replace("* ", "*"))
                 continue
             self.dtypes.add(parameter.tensor.dtype)
             constant = "" if parameter.writes else "const "

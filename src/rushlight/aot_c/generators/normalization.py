@@ -32,7 +32,8 @@ from collections.abc import Callable
 from rushlight.aot_c.code import terms
 from rushlight.aot_c.dtypes import DOUBLE, FLOAT, LONG, c_compute, compute_type
 from rushlight.aot_c.errors import Unsupported
-from rushlight.aot_c.generators.reductions import rows_of, widened
+from rushlight.aot_c.generators.reductions import widened
+from rushlight.aot_c.generators.scans import rows_of
 from rushlight.aot_c.generators.statistics import add_moments
 from rushlight.aot_c.generators.sums import add_up
 from rushlight.aot_c.kernel import Generator, Kernel

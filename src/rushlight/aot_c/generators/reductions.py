@@ -1,15 +1,14 @@
-"""Reductions over dims, and scans along a dim.
+"""Reductions over dims.
 
-Example: `cumsum` of float32[2, 3] along the last dimension.
+Example: `any` of int64[2, 3] along the last dimension.
 
-    static void cumsum_0(const f32 *restrict in, f32 *restrict out) {
+    static void any_0(const i64 *restrict in, b8 *restrict out) {
       for (ptrdiff_t i = 0; i < 2; ++i) {
-        double state = 0;
-        for (ptrdiff_t e = 0; e < 3; ++e) {
-          state = state + (double)in[3 * i + e];
-          const float r = (float)state;
-          out[3 * i + e] = r;
+        bool result = false;
+        {
+          for (ptrdiff_t e = 0; e < 3; ++e) result = result || in[3 * i + e] != 0;
         }
+        out[i] = result;
       }
     }
 """
@@ -427,47 +426,6 @@ def _count(by_list: bool) -> Generator:
     return generate
 
 
-def _scan(is_sum: bool) -> Generator:
-    def generate(k: Kernel) -> None:
-        source, out = k.tensor(0), k.tensor(3)
-        dtype = k.optional_dtype(2)
-        compute = compute_type(dtype if dtype is not None else out.dtype)
-        k.require_shape(out, source.sizes)
-        rows, length, (step_in, step_out) = rows_of([source, out], k.integer(1))
-        if rows.numel * length == 0:
-            return
-        name, target = k.read(source, "in"), k.write(out)
-        wide = c_compute(_wide(compute))
-        k.in_place = True
-        with rows.emit(k.code) as (at, to):
-            k.code.add(f"{wide} state = {0 if is_sum else 1};")
-            with k.code.block(f"for (ptrdiff_t e = 0; e < {length}; ++e)"):
-                place = plus(at, terms(("e", step_in)))
-                x = k.load(f"{name}[{place}]", source.dtype, compute)
-                if compute == LONG:
-                    k.code.add(f"state = {k.call('wrap_add' if is_sum else 'wrap_mul', 'state', x)};")
-                else:
-                    k.code.add(f"state = state {'+' if is_sum else '*'} {widened(x, wide)};")
-                k.code.add(f"const {c_compute(compute)} r = ({c_compute(compute)})state;")
-                place = plus(to, terms(("e", step_out)))
-                k.code.add(f"{target}[{place}] = {k.store('r', compute, out.dtype)};")
-
-    return generate
-
-
-def rows_of(tensors: Sequence[TensorValue], dim: int) -> tuple[Nest, int, list[int]]:
-    """Returns loops over the rows of tensors along a dim, the length of a row, and the strides of the dim."""
-    first = tensors[0]
-    axis = dim % max(first.rank, 1)
-    nest = Nest(len(tensors))
-    for d, size in enumerate(first.sizes):
-        if d != axis:
-            nest.push(size, *(tensor.strides[d] for tensor in tensors))
-    nest.sort_by(0).collapse()
-    length = first.sizes[axis] if first.rank else 1
-    return nest, length, [tensor.strides[axis] if tensor.rank else 1 for tensor in tensors]
-
-
 GENERATORS: dict[str, Generator] = {
     "aten::sum.IntList_out": _sum_dims,
     "aten::sum.out": _sum_all,
@@ -492,6 +450,4 @@ GENERATORS: dict[str, Generator] = {
     "aten::any.all_out": _truth_all(False),
     "aten::count_nonzero.out": _count(False),
     "aten::count_nonzero.dim_IntList_out": _count(True),
-    "aten::cumsum.out": _scan(True),
-    "aten::cumprod.out": _scan(False),
 }

@@ -21,8 +21,10 @@ from rushlight.aot_c.generators import (
     quantized,
     reductions,
     resampling,
+    scans,
     shapes,
     spectra,
+    sorting,
     statistics,
 )
 from rushlight.aot_c.generators.complex_numbers import COMPLEX_GENERATORS, with_complex
@@ -37,6 +39,8 @@ _REAL_OR_COMPLEX: Mapping[str, Generator] = {
     **fills.GENERATORS,
     **indexing.GENERATORS,
     **reductions.GENERATORS,
+    **scans.GENERATORS,
+    **sorting.GENERATORS,
     **statistics.GENERATORS,
     **normalization.GENERATORS,
     **gemm.GENERATORS,
