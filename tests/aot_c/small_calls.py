@@ -71,6 +71,12 @@ def _i64(*shape: int) -> torch.Tensor:
 
 EXAMPLES = {
     "activations": Example("`silu` of float32[4]", "aten::silu.out", [_f(4)], _f(4)),
+    "advanced_indexing": Example(
+        "`index_put` of one value to the elements of float32[4] that a mask selects",
+        "aten::index_put.out",
+        [_f(4), [torch.zeros(4, dtype=torch.bool)], _f(1), False],
+        _f(4),
+    ),
     "arithmetic": Example(
         "`add` of float32[4] and float32[4] with alpha = 2", "aten::add.out", [_f(4), _f(4), 2], _f(4)
     ),
@@ -157,6 +163,18 @@ EXAMPLES = {
         "aten::cumsum.out",
         [_f(2, 3), 1, None],
         _f(2, 3),
+    ),
+    "scattering": Example(
+        "`masked_scatter` of two values to float32[4]",
+        "aten::masked_scatter.out",
+        [_f(4), torch.zeros(4, dtype=torch.bool), _f(2)],
+        _f(4),
+    ),
+    "searching": Example(
+        "`bucketize` of float32[4] with three boundaries",
+        "aten::bucketize.Tensor_out",
+        [_f(4), _f(3), False, False],
+        _i64(4),
     ),
     "shapes": Example("`cat` of float32[2] and float32[3]", "aten::cat.out", [[_f(2), _f(3)], 0], _f(5)),
     "spectra": Example("`_fft_r2c` of float32[2]", "aten::_fft_r2c.out", [_f(2), [0], 0, True], _c64(2)),

@@ -24,6 +24,7 @@ from tests.ops import harness as ops
 from rushlight.aot_c.errors import AotCError
 from rushlight.aot_c.generators import (
     activations,
+    advanced_indexing,
     arithmetic,
     comparisons,
     complex_numbers,
@@ -37,9 +38,11 @@ from rushlight.aot_c.generators import (
     reductions,
     resampling,
     scans,
+    scattering,
+    searching,
     shapes,
-    spectra,
     sorting,
+    spectra,
     statistics,
 )
 from rushlight.aot_c.generators.table import GENERATORS
@@ -52,6 +55,7 @@ for _module in (elementwise_cases, ordering_cases, reduction_cases, test_index, 
     ALL.update(_module.CASES)
 FAMILIES = {
     "activations": activations.GENERATORS,
+    "advanced_indexing": advanced_indexing.GENERATORS,
     "arithmetic": arithmetic.GENERATORS,
     "comparisons": comparisons.GENERATORS,
     "complex_numbers": complex_numbers.GENERATORS,
@@ -65,23 +69,22 @@ FAMILIES = {
     "reductions": reductions.GENERATORS,
     "resampling": resampling.GENERATORS,
     "scans": scans.GENERATORS,
+    "scattering": scattering.GENERATORS,
+    "searching": searching.GENERATORS,
     "shapes": shapes.GENERATORS,
     "spectra": spectra.GENERATORS,
     "sorting": sorting.GENERATORS,
     "statistics": statistics.GENERATORS,
 }
 
-# Some cases of these are not supported: uint8 images are resampled in fixed-point arithmetic, masks give
-# shapes which are known at run time only, a reduction without the first element has its own start.
+# Some cases of these are not supported: uint8 images are resampled in fixed-point arithmetic, and masks give
+# shapes which are known at run time only.
 MAY_BE_REFUSED = frozenset(
     {
         "aten::index.Tensor_out",
-        "aten::index_add.out",
         "aten::index_put.out",
         "aten::index_put_",
         "aten::linear.out",
-        "aten::scatter_reduce.two_out",
-        "aten::take.out",
         "aten::unfold_copy.out",
         "aten::upsample_bicubic2d.out",
         "aten::upsample_bilinear2d.out",
@@ -251,7 +254,7 @@ def test_all_cases(family: str, compiler: str, tmp_path: Path) -> None:
 @needs_targets
 def test_constant_weights(tmp_path: Path) -> None:
     """With a constant weight, the loops skip the padding."""
-    for family in ("gemm", "convolution", "indexing"):
+    for family in ("gemm", "convolution", "indexing", "advanced_indexing", "scattering"):
         check_family(family, tmp_path / family, 10_000, "gcc", ("-O2",), constants=True)
 
 

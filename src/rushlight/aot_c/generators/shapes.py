@@ -14,6 +14,8 @@ Example: `cat` of float32[2] and float32[3].
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rushlight.aot_c.code import terms
 from rushlight.aot_c.dtypes import result_type
 from rushlight.aot_c.errors import Unsupported
@@ -296,16 +298,22 @@ def _diagonal_scatter(k: Kernel) -> None:
     _scatter_part(k, source, part, out, strided(sizes, part.strides, strides), first)
 
 
+def require_window(k: Kernel, sizes: Sequence[int], strides: Sequence[int], first: int, numel: int) -> None:
+    """Raises Unsupported if a window exceeds memory of `numel` elements. It begins at element `first`."""
+    k.require(len(sizes) == len(strides), "size and stride differ in their lengths")
+    last = first + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+    inside = 0 in sizes or (min(strides, default=0) >= 0 and last < numel)
+    k.require(
+        first >= 0 and min(sizes, default=0) >= 0 and inside, "the view exceeds the memory of the tensor"
+    )
+
+
 def _as_strided(k: Kernel) -> None:
     source, out = k.tensor(0), k.tensor(4)
     sizes, strides, first = k.ints(1), k.ints(2), k.optional_int(3) or 0
     require_same(k, source, out)
     k.require_shape(out, sizes)
-    k.require(len(sizes) == len(strides), "size and stride differ in their lengths")
-    last = first + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
-    k.require(
-        out.numel == 0 or (0 <= first and last < source.numel), "the view exceeds the memory of the tensor"
-    )
+    require_window(k, sizes, strides, first, source.numel)
     copy_elements(k, source, out, strided(sizes, strides, out.strides), first)
 
 

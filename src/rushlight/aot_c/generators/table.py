@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from rushlight.aot_c.generators import (
     activations,
+    advanced_indexing,
     arithmetic,
     comparisons,
     complex_numbers,
@@ -22,9 +23,11 @@ from rushlight.aot_c.generators import (
     reductions,
     resampling,
     scans,
+    scattering,
+    searching,
     shapes,
-    spectra,
     sorting,
+    spectra,
     statistics,
 )
 from rushlight.aot_c.generators.complex_numbers import COMPLEX_GENERATORS, with_complex
@@ -38,6 +41,9 @@ _REAL_OR_COMPLEX: Mapping[str, Generator] = {
     **shapes.GENERATORS,
     **fills.GENERATORS,
     **indexing.GENERATORS,
+    **advanced_indexing.GENERATORS,
+    **scattering.GENERATORS,
+    **searching.GENERATORS,
     **reductions.GENERATORS,
     **scans.GENERATORS,
     **sorting.GENERATORS,
