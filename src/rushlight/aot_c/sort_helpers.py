@@ -7,7 +7,7 @@ GNU's C++ library: introsort and introselect (Musser, 1997), and heapsort.
 
 from __future__ import annotations
 
-from rushlight.aot_c.dtypes import BFLOAT16, C_TYPES, ELEMENTS, FLOATING, HALF, c_compute, compute_type
+from rushlight.aot_c.dtypes import BFLOAT16, C_TYPES, ELEMENTS, FLOATING, HALF, PARTS, c_compute, compute_type
 from rushlight.aot_c.helper import Helper
 from rushlight.format.program import ScalarType
 
@@ -193,6 +193,7 @@ SORT_HELPERS: dict[str, Helper] = {
     **{
         f"{name}_{ELEMENTS[dtype]}": _helper(text, needs, dtype)
         for dtype in ELEMENTS
+        if dtype not in PARTS
         for name, (text, needs) in _TEMPLATES.items()
     },
 }

@@ -371,7 +371,7 @@ def _dynamic_linear(bits: int) -> Generator:
         if bias is not None:
             k.read(bias, "bias")
         k.write(out)
-        k.code.add(f"static int8_t row[{depth}];")
+        k.scratch("row", ScalarType.CHAR, depth)
         if not per_token:
             _declare_parameters(k, source, per_token, symmetric, levels)
         with k.code.block(f"for (ptrdiff_t r = 0; r < {out.numel // weight.rows}; ++r)"):

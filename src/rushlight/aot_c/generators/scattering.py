@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from rushlight.aot_c.code import terms
 from rushlight.aot_c.dtypes import BOOL, C_TYPES, FLOAT, FLOATING, LONG, SIXTEEN, c_compute, compute_type
@@ -98,7 +98,9 @@ def _scatter(
     @contextmanager
     def places() -> Iterator[tuple[str, str]]:
         """Writes loops over the index. Yields the places of the elements in the result and in the source."""
-        with nest.emit(k.code) as (at, along, base):
+        # Without loops, a block of its own keeps the variables of several uses apart.
+        block = nullcontext() if nest.sizes else k.code.block("")
+        with block, nest.emit(k.code) as (at, along, base):
             place = position(k, f"{b}[{at}]", size_at(out, axis), "place")
             yield plus(base, terms((place, stride_at(out, axis)))), along
 

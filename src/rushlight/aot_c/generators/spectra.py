@@ -6,12 +6,13 @@ with a chirp (Bluestein: A linear filtering approach to the computation of discr
 
 Example: `_fft_r2c` of float32[2].
 
-    static void fft_r2c_0(const f32 *restrict in, c64 *restrict out) {
+    static void fft_r2c_0(const f32 *restrict in, c64 *restrict out, f64 *work) {
       {
+        fourier_number *const line = (fourier_number *)work;
+        fourier_number *const spectrum = line + 2;
         static const fourier_number roots[] = {{1.0, -0.0}, {-1.0, -1.2246467991473532e-16}};
         static const uint8_t radices[] = {2, 1};
-        static const fourier_plan plan = {2, 2, radices, roots, NULL, NULL, NULL};
-        static fourier_number line[2], spectrum[2];
+        const fourier_plan plan = {2, 2, radices, roots, NULL, NULL, NULL};
         for (ptrdiff_t p = 0; p < 2; ++p) {
           line[p].re = (double)in[p];
           line[p].im = 0;
@@ -34,7 +35,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from rushlight.aot_c.code import double_literal, terms
-from rushlight.aot_c.dtypes import C_TYPES, ELEMENTS, PARTS, name_of
+from rushlight.aot_c.dtypes import C_TYPES, DOUBLE, ELEMENTS, PARTS, name_of
 from rushlight.aot_c.generators.copies import copy_elements
 from rushlight.aot_c.kernel import Generator, Kernel
 from rushlight.aot_c.loops import Nest, plus
@@ -136,11 +137,43 @@ def _table(k: Kernel, name: str, numbers: Sequence[complex]) -> None:
     k.code.add("};")
 
 
+def _factors(points: int) -> _Factors:
+    """Returns the factors of a transform, or of the longer transform that computes a convolution."""
+    if _has_small_factors(points):
+        return _Factors(points)
+    padded = 1
+    while padded < 2 * points - 1:
+        padded *= 2
+    return _Factors(padded)
+
+
+def _declare_scratch(k: Kernel, lengths: Sequence[int], copied: int = 0) -> int:
+    """Declares the scratch memory `work` of all transforms of a kernel, one after another.
+
+    Args:
+        k: the kernel.
+        lengths: the number of points of each transform.
+        copied: the number of float64 numbers for a copy of a tensor.
+
+    Returns:
+        The index of the copy in `work`.
+    """
+    needed = 0
+    for points in lengths:
+        padded = _factors(points).points
+        needed = max(needed, 4 * points + (0 if padded == points else 4 * padded))
+    k.scratch("work", DOUBLE, needed + copied)
+    return needed
+
+
 def _declare_plan(k: Kernel, points: int) -> None:
-    """Declares the tables `plan` of a transform, and the arrays `line` and `spectrum`."""
+    """Declares the tables `plan` of a transform, and the arrays `line` and `spectrum` in scratch memory."""
     k.needs.add("fourier_transform")
+    code = k.code
+    code.add("fourier_number *const line = (fourier_number *)work;")
+    code.add(f"fourier_number *const spectrum = line + {points};")
     chirp = chirp_spectrum = buffer = "NULL"
-    factors = _Factors(points if _has_small_factors(points) else _padded(points))
+    factors = _factors(points)
     if factors.points != points:
         numbers = [_half_root(j * j % (2 * points), points) for j in range(points)]
         padded = [0j] * factors.points
@@ -150,22 +183,13 @@ def _declare_plan(k: Kernel, points: int) -> None:
                 padded[factors.points - j] = padded[j]
         _table(k, "chirp", numbers)
         _table(k, "chirp_spectrum", factors.transform(padded))
-        k.code.add(f"static fourier_number buffer[{2 * factors.points}];")
-        chirp, chirp_spectrum, buffer = "chirp", "chirp_spectrum", "buffer"
+        chirp, chirp_spectrum, buffer = "chirp", "chirp_spectrum", f"line + {2 * points}"
     _table(k, "roots", factors.roots)
-    k.code.add(f"static const uint8_t radices[] = {{{', '.join(map(str, factors.radices))}}};")
-    k.code.add(
-        f"static const fourier_plan plan = {{{points}, {factors.points}, radices, roots, {chirp}, "
-        f"{chirp_spectrum}, {buffer}}};"
+    code.add(f"static const uint8_t radices[] = {{{', '.join(map(str, factors.radices))}}};")
+    code.add(
+        f"const fourier_plan plan = {{{points}, {factors.points}, radices, roots, {chirp}, {chirp_spectrum}, "
+        f"{buffer}}};"
     )
-    k.code.add(f"static fourier_number line[{points}], spectrum[{points}];")
-
-
-def _padded(points: int) -> int:
-    padded = 1
-    while padded < 2 * points - 1:
-        padded *= 2
-    return padded
 
 
 def _scale(k: Kernel, normalization: int, points: int) -> float:
@@ -253,6 +277,7 @@ def _complex_to_complex(k: Kernel) -> None:
     if out.numel == 0:
         return
     names = (k.read(source, "in"), k.write(out))
+    _declare_scratch(k, [source.sizes[axis] for axis in axes])
     copy_elements(k, source, out, Nest.over(out.sizes, source, out), names=names)
     for position, axis in enumerate(axes):
         _transform_in_place(k, "out", out, axis, not k.flag(3), scale if position == 0 else 1)
@@ -277,6 +302,7 @@ def _real_to_complex(k: Kernel) -> None:
         return
     k.read(source, "in")
     k.write(out)
+    _declare_scratch(k, [source.sizes[axis] for axis in axes])
     with k.code.block(""):
         _declare_plan(k, points)
         with _lines(k, last, source, out) as (first, target):
@@ -321,11 +347,13 @@ def _complex_to_real(k: Kernel) -> None:
         return
     name = k.read(source, "in")
     k.write(out)
+    copied = source.numel * source.item_size // 8 if len(axes) > 1 else 0
+    place = _declare_scratch(k, [points, *(source.sizes[axis] for axis in axes[:-1])], copied)
     if len(axes) > 1:
+        name, element = "copy", ELEMENTS[source.dtype]
         k.headers.add("string.h")
-        k.code.add(f"static {ELEMENTS[source.dtype]} copy[{source.numel}];")
+        k.code.add(f"{element} *const copy = ({element} *)(work + {place});")
         k.code.add(f"memcpy(copy, in, {source.numel} * sizeof({C_TYPES[source.dtype]}));")
-        name = "copy"
     for axis in axes[:-1]:
         _transform_in_place(k, name, source, axis, True, 1)
     _lines_to_real(k, name, source, last, scale, out)
