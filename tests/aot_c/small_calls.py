@@ -80,6 +80,12 @@ EXAMPLES = {
     "arithmetic": Example(
         "`add` of float32[4] and float32[4] with alpha = 2", "aten::add.out", [_f(4), _f(4), 2], _f(4)
     ),
+    "columns": Example(
+        "`im2col` of float32[1, 1, 3, 3] with windows of 2 x 2",
+        "aten::im2col.out",
+        [_f(1, 1, 3, 3), [2, 2], [1, 1], [0, 0], [1, 1]],
+        _f(1, 4, 4),
+    ),
     "comparisons": Example("`clamp` of float32[4] to 0 and 6", "aten::clamp.out", [_f(4), 0.0, 6.0], _f(4)),
     "complex_numbers": Example(
         "`mul` of complex64[4] and complex64[4]", "aten::mul.out", [_c64(4), _c64(4)], _c64(4)
@@ -156,6 +162,12 @@ EXAMPLES = {
         "`upsample_bilinear2d` of float32[1, 1, 1, 2] to [1, 1, 1, 3]",
         "aten::upsample_bilinear2d.out",
         [_f(1, 1, 1, 2), [1, 3], False, None, None],
+        _f(1, 1, 1, 3),
+    ),
+    "sampling": Example(
+        "linear `grid_sampler_2d` of float32[1, 1, 4, 4] at three points, with zeros outside",
+        "aten::grid_sampler_2d.out",
+        [_f(1, 1, 4, 4), _f(1, 1, 3, 2), 0, 0, False],
         _f(1, 1, 1, 3),
     ),
     "scans": Example(

@@ -225,6 +225,41 @@ static {_type} interpolate_{_type}({_type} from, {_type} to, {_type} weight) {{
 }}""",
         headers=MATH,
     )
+    _wide = 2**31 - 8 if _type == "double" else 2**31
+    HELPERS[f"finite_position_{_type}"] = Helper(
+        f"""/* Positions that int32 cannot hold become -100, which is outside of any image. */
+static {_type} finite_position_{_type}({_type} x) {{
+  return x < {_wide}.0{_suffix} && x > -{_wide}.0{_suffix} ? x : -100;
+}}"""
+    )
+    HELPERS[f"border_position_{_type}"] = Helper(
+        f"""/* The nearest position in the image; NaN becomes 0. */
+static {_type} border_position_{_type}({_type} x, {_type} last) {{
+  return x >= 0 ? (x < last ? x : last) : 0;
+}}"""
+    )
+    HELPERS[f"reflected_{_type}"] = Helper(
+        f"""static {_type} reflected_{_type}({_type} x, {_type} low, {_type} high) {{
+  const {_type} span = high - low;
+  const {_type} distance = fabs{_suffix}(x - low);
+  {_type} rest;
+  if (span <= 0) return 0;
+  if (distance < span) return distance + low;
+  rest = fmod{_suffix}(distance, span);
+  return fmod{_suffix}(floor{_suffix}(distance / span), 2) == 0 ? rest + low : span - rest + low;
+}}""",
+        headers=MATH,
+    )
+    HELPERS[f"cubic_weights_{_type}"] = Helper(
+        f"""/* The weights of four elements; x is the distance from the second one. Source: Keys, 1981. */
+static void cubic_weights_{_type}({_type} x, {_type} *weights) {{
+  const {_type} far[2] = {{x + 1, 2 - x}}, near[2] = {{x, 1 - x}};
+  for (int i = 0; i < 2; ++i) {{
+    weights[3 * i] = ((({_type})-0.75 * far[i] + ({_type})3.75) * far[i] - 6) * far[i] + 3;
+    weights[1 + i] = (({_type})1.25 * near[i] - ({_type})2.25) * near[i] * near[i] + 1;
+  }}
+}}"""
+    )
 
 HELPERS.update(SORT_HELPERS)
 HELPERS.update(FOURIER_HELPERS)

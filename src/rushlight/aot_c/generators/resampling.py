@@ -54,6 +54,9 @@ from rushlight.format.program import ScalarType
 _COPIES = ("nearest", "exact")
 """The kinds of resampling that copy source elements."""
 
+_BLOCK, _MOST_COLUMNS = 64, 512
+"""The results that the portable kernel computes at a time, and the most columns which it adds before rows."""
+
 Real: TypeAlias = type[Any]
 """np.float32 or np.float64. The type annotations of numpy do not describe arithmetic between scalars."""
 
@@ -70,6 +73,7 @@ class Resampling:
         sizes: their sizes in the result.
         align: the argument `align_corners`.
         scales: their scale factors; None means the size in the result divided by that in the source.
+        antialias: whether the weights cover all source elements if the result is smaller than the source.
     """
 
     source: TensorValue
@@ -79,6 +83,7 @@ class Resampling:
     sizes: Sequence[int]
     align: bool
     scales: Sequence[float | None]
+    antialias: bool = False
 
     @property
     def copies(self) -> bool:
@@ -89,6 +94,16 @@ class Resampling:
     def axes(self) -> str:
         """The C variables of the positions along the resized dims."""
         return "zyx"[3 - self.dims :]
+
+    @property
+    def may_add_rows_first(self) -> bool:
+        """Whether the portable kernel adds the elements of a column before those of a row."""
+        return (
+            self.antialias
+            and self.source.dtype == FLOAT
+            and self.source.strides[-1] == 1
+            and self.out.dim_order[-1] == self.out.rank - 1
+        )
 
     @property
     def compute(self) -> ScalarType:
@@ -174,6 +189,30 @@ def taps_of(real: Real, kind: str, source: int, size: int, align: bool, scale: f
     return taps
 
 
+def antialiased_taps(real: Real, kind: str, source: int, size: int, align: bool, scale: float | None) -> Taps:
+    """Computes the taps of a dim whose weights cover the whole source, from the arguments of `taps_of`."""
+    step = _step(real, source, size, align, scale)
+    half, zero, one = real(0.5), real(0), real(1)
+    reach = one if kind == "linear" else real(2)
+    radius, inverse = (reach * step, one / step) if step >= 1 else (reach, one)
+    taps = Taps(int(np.ceil(radius)) * 2 + 1, [], [])
+    for i in range(size):
+        center = step * (real(i) + half)
+        first = max(int(center - radius + half), 0)
+        count = min(max(min(int(center + radius + half), source) - first, 0), taps.width)
+        weights = []
+        for j in range(count):
+            x = (real(j + first) - center + half) * inverse
+            weights.append(max(zero, one - abs(x)) if kind == "linear" else _cubic(x, real(-0.5)))
+        total = zero
+        for weight in weights:
+            total = total + weight
+        weights = [weight / total if total != 0 else weight for weight in weights]
+        taps.index += [min(first + j, source - 1) for j in range(taps.width)]
+        taps.weight += [float(weight) for weight in weights] + [0.0] * (taps.width - count)
+    return taps
+
+
 def _table(k: Kernel, c_type: str, name: str, items: Sequence[str]) -> None:
     k.code.add(f"static const {c_type} {name}[] = {{")
     for i in range(0, len(items), 12):
@@ -200,15 +239,36 @@ def _resample(k: Kernel, r: Resampling) -> None:
     k.read(r.source, "in")
     k.write(r.out)
     _declare_taps(k, r, taps)
+    ranges = _ranges_of_rows_first(r, taps[-1]) if r.may_add_rows_first else [(0, r.sizes[-1], False)]
     with ExitStack() as stack:
         loops = [("n", r.source.sizes[0]), ("c", r.source.sizes[1]), *zip(r.axes, r.sizes, strict=True)]
-        for name, size in loops:
+        for name, size in loops[:-1]:
             stack.enter_context(k.code.block(f"for (ptrdiff_t {name} = 0; {name} < {size}; ++{name})"))
         to = terms(*((name, r.out.strides[d]) for d, (name, _) in enumerate(loops)))
-        if r.copies:
-            k.code.add(f"out[{to}] = in[{_source_place(r, image, r.axes)}];")
-        else:
-            k.code.add(f"out[{to}] = {_weighted_sum(k, r, image, taps)};")
+        for first, last, rows_first in ranges:
+            with k.code.block(f"for (ptrdiff_t x = {first}; x < {last}; ++x)"):
+                if r.copies:
+                    value = f"in[{_source_place(r, image, r.axes)}]"
+                else:
+                    value = _weighted_sum(k, r, image, taps, rows_first)
+                k.code.add(f"out[{to}] = {value};")
+
+
+def _ranges_of_rows_first(r: Resampling, columns: Taps) -> list[tuple[int, int, bool]]:
+    """Divides the positions of a line into ranges, by the order in which the portable kernel adds.
+
+    Returns:
+        For each range, its first position, the position after it, and whether columns are added before rows.
+    """
+    ranges: list[tuple[int, int, bool]] = []
+    for first in range(0, r.sizes[-1], _BLOCK):
+        last = min(first + _BLOCK, r.sizes[-1])
+        span = columns.index[last * columns.width - 1] - columns.index[first * columns.width] + 1
+        rows_first = span <= _MOST_COLUMNS
+        if ranges and ranges[-1][2] == rows_first:
+            first = ranges.pop()[0]
+        ranges.append((first, last, rows_first))
+    return ranges
 
 
 def _taps(r: Resampling, image: Image) -> list[Taps]:
@@ -223,7 +283,8 @@ def _taps(r: Resampling, image: Image) -> list[Taps]:
     taps = []
     for source, size, scale in zip(image.size[3 - r.dims :], r.sizes, r.scales, strict=True):
         used = None if ignores and size in (source, 2 * source) else scale
-        taps.append(taps_of(real, r.kind, source, size, r.align, used))
+        find = antialiased_taps if r.antialias else taps_of
+        taps.append(find(real, r.kind, source, size, r.align, used))
     return taps
 
 
@@ -243,8 +304,11 @@ def _source_place(r: Resampling, image: Image, taps: Sequence[str]) -> str:
     return terms(("n", image.batch_stride), ("c", image.channel_stride), *at)
 
 
-def _weighted_sum(k: Kernel, r: Resampling, image: Image, taps: list[Taps]) -> str:
-    """Writes the loops over the taps of a result element, and returns the C expression of the element."""
+def _weighted_sum(k: Kernel, r: Resampling, image: Image, taps: list[Taps], rows_first: bool) -> str:
+    """Writes the loops over the taps of a result element, and returns the C expression of the element.
+
+    With `rows_first`, the innermost loop adds the elements of a column.
+    """
     c = c_compute(r.compute)
     code = k.code
     variables = [f"k{axis}" for axis in r.axes]
@@ -253,6 +317,10 @@ def _weighted_sum(k: Kernel, r: Resampling, image: Image, taps: list[Taps]) -> s
         f"for (ptrdiff_t {name} = {start}; {name} < {start} + {tap.width}; ++{name})"
         for name, start, tap in zip(variables, starts, taps, strict=True)
     ]
+    weights = [f"{axis}_weight[k{axis}]" for axis in r.axes]
+    if rows_first:
+        loops.reverse()
+        weights.reverse()
     code.add(f"{c} sum = 0;")
     with ExitStack() as stack:
         for loop in loops[:-1]:
@@ -260,13 +328,12 @@ def _weighted_sum(k: Kernel, r: Resampling, image: Image, taps: list[Taps]) -> s
         code.add(f"{c} part = 0;")
         with code.block(loops[-1]):
             element = k.load(f"in[{_source_place(r, image, variables)}]", r.source.dtype, r.compute)
-            code.add(f"part += x_weight[kx] * {element};")
-        weights = [f"{axis}_weight[k{axis}]" for axis in r.axes[:-1]]
-        code.add(f"sum += {' * '.join([*weights, 'part'])};")
+            code.add(f"part += {weights[-1]} * {element};")
+        code.add(f"sum += {' * '.join([*weights[:-1], 'part'])};")
     return k.store("sum", r.compute, r.source.dtype)
 
 
-def _by_sizes(kind: str, dims: int, aligns: bool) -> Generator:
+def _by_sizes(kind: str, dims: int, aligns: bool, antialias: bool = False) -> Generator:
     """For operators with the arguments (in, output_size, [align_corners], scale for each dim, out)."""
 
     def generate(k: Kernel) -> None:
@@ -274,7 +341,7 @@ def _by_sizes(kind: str, dims: int, aligns: bool) -> Generator:
         align = k.flag(2) if aligns else False
         scales = [k.optional_float(first + d) for d in range(dims)]
         out = k.tensor(first + dims)
-        _resample(k, Resampling(k.tensor(0), out, kind, dims, k.ints(1), align, scales))
+        _resample(k, Resampling(k.tensor(0), out, kind, dims, k.ints(1), align, scales, antialias))
 
     return generate
 
@@ -311,4 +378,6 @@ GENERATORS: dict[str, Generator] = {
     "aten::upsample_bilinear2d.vec_out": _by_factors("linear", True),
     "aten::upsample_trilinear3d.out": _by_sizes("linear", 3, True),
     "aten::upsample_bicubic2d.out": _by_sizes("cubic", 2, True),
+    "aten::_upsample_bilinear2d_aa.out": _by_sizes("linear", 2, True, antialias=True),
+    "aten::_upsample_bicubic2d_aa.out": _by_sizes("cubic", 2, True, antialias=True),
 }
