@@ -31,20 +31,19 @@ class Example:
         operator: the operator with its overload.
         arguments: the arguments; only the shapes, strides and dtypes of tensors are important.
         out: the result.
-        second: the second result, if there is one.
+        others: other results.
     """
 
     call: str
     operator: str
     arguments: Sequence[Any]
     out: torch.Tensor
-    second: torch.Tensor | None = None
+    others: Sequence[torch.Tensor] = ()
 
     def c_code(self) -> str:
         """Returns the C function of the call."""
         program = CallProgram()
-        outs = [self.out] if self.second is None else [self.out, self.second]
-        program.add(self.operator, self.arguments, outs)
+        program.add(self.operator, self.arguments, [self.out, *self.others])
         text = c_program(program.bytes(), "example").files["example.c"]
         return _FUNCTION.findall(text)[-1]
 
@@ -105,8 +104,18 @@ EXAMPLES = {
         [_i64(2, 3), _f(3)],
         _f(2, 3),
     ),
+    "embedding_bags": Example(
+        "`_embedding_bag` of sums of rows of a table float32[5, 3]; four indices form two bags",
+        "aten::_embedding_bag.out",
+        [_f(5, 3), _i64(4), _i64(2), False, 0, False, None, False, -1],
+        _f(2, 3),
+        [_i64(0), _i64(0), _i64(0)],
+    ),
     "fills": Example(
         "`arange` from 0 to 6 in steps of 2, to float32[3]", "aten::arange.start_out", [0, 6, 2], _f(3)
+    ),
+    "floating_parts": Example(
+        "`nextafter` of float32[4] and float32[4]", "aten::nextafter.out", [_f(4), _f(4)], _f(4)
     ),
     "functions": Example("`exp` of float32[4]", "aten::exp.out", [_f(4)], _f(4)),
     "gemm": Example(
@@ -127,6 +136,9 @@ EXAMPLES = {
         [_f(2, 3), 1, False],
         _f(2, 3),
     ),
+    "norms": Example(
+        "`_pdist_forward` of three points, with p = 2", "aten::_pdist_forward.out", [_f(3, 2), 2.0], _f(3)
+    ),
     "pooling": Example(
         "`avg_pool2d` of float32[1, 1, 4, 4] with windows of 2 x 2",
         "aten::avg_pool2d.out",
@@ -144,7 +156,7 @@ EXAMPLES = {
         "rushlight::choose_qparams_per_token_symmetric.out",
         [_f(2, 3), -128, 127, 1e-5, torch.int8],
         _f(2, 1),
-        _i64(2, 1),
+        [_i64(2, 1)],
     ),
     "quantized": Example(
         "`quantized_mean` of int8[2, 3] over the last dimension",

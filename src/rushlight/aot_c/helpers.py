@@ -97,6 +97,7 @@ static uint16_t float_to_bfloat16(float value) {
 }""",
         needs=("trunc_div", "trunc_mod"),
     ),
+    "square": Helper("static double square(double x) { return x * x; }"),
     "integer_pow": Helper(
         """/* a to the power b. The result wraps around; for b < 0 it is rounded towards 0. */
 static int64_t integer_pow(int64_t a, int64_t b) {
@@ -225,6 +226,21 @@ static {_type} interpolate_{_type}({_type} from, {_type} to, {_type} weight) {{
 }}""",
         headers=MATH,
     )
+    HELPERS[f"exponent_of_{_type}"] = Helper(
+        f"""static int64_t exponent_of_{_type}({_type} x) {{
+  int exponent = 0;
+  if (isfinite(x)) (void)frexp{_suffix}(x, &exponent);
+  return exponent;
+}}""",
+        headers=MATH,
+    )
+    HELPERS[f"mantissa_of_{_type}"] = Helper(
+        f"""static {_type} mantissa_of_{_type}({_type} x) {{
+  int exponent;
+  return isfinite(x) ? frexp{_suffix}(x, &exponent) : x;
+}}""",
+        headers=MATH,
+    )
     _wide = 2**31 - 8 if _type == "double" else 2**31
     HELPERS[f"finite_position_{_type}"] = Helper(
         f"""/* Positions that int32 cannot hold become -100, which is outside of any image. */
@@ -259,6 +275,23 @@ static void cubic_weights_{_type}({_type} x, {_type} *weights) {{
     weights[1 + i] = (({_type})1.25 * near[i] - ({_type})2.25) * near[i] * near[i] + 1;
   }}
 }}"""
+    )
+
+for _name in ("half", "bfloat16"):
+    HELPERS[f"next_{_name}"] = Helper(
+        f"""/* The next number after x in the direction of y. */
+static float next_{_name}(float x, float y) {{
+  uint16_t bits = float_to_{_name}(x);
+  if (x != x || y != y) return x + y;
+  if (x == y) return y;
+  if (x == 0) {{
+    bits = y < 0 ? 0x8001u : 0x0001u;
+  }} else {{
+    bits = (uint16_t)((x < y) == (x > 0) ? bits + 1 : bits - 1);
+  }}
+  return {_name}_to_float(bits);
+}}""",
+        needs=(f"float_to_{_name}", f"{_name}_to_float"),
     )
 
 HELPERS.update(SORT_HELPERS)

@@ -15,7 +15,17 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from rushlight.aot_c.code import terms
-from rushlight.aot_c.dtypes import BOOL, DOUBLE, LONG
+from rushlight.aot_c.dtypes import (
+    BOOL,
+    C_TYPES,
+    DOUBLE,
+    FLOAT,
+    FLOATING,
+    INTEGERS,
+    LONG,
+    c_compute,
+    name_of,
+)
 from rushlight.aot_c.generators.copies import (
     broadcast_copy,
     copy_elements,
@@ -25,6 +35,7 @@ from rushlight.aot_c.generators.shapes import require_same
 from rushlight.aot_c.kernel import Generator, Kernel
 from rushlight.aot_c.loops import plus
 from rushlight.aot_c.values import Number, TensorValue
+from rushlight.format.program import ScalarType
 
 
 def stored_number(k: Kernel, number: Number, out: TensorValue) -> str:
@@ -228,6 +239,71 @@ def _eye(k: Kernel) -> None:
     k.code.add(f"for (ptrdiff_t e = 0; e < {min(n, m)}; ++e) {name}[{place}] = {one};")
 
 
+def _linspace(k: Kernel) -> None:
+    start, end, steps, out = k.number(0), k.number(1), k.integer(2), k.tensor(3)
+    k.require_shape(out, [steps])
+    if steps == 0:
+        return
+    k.require(out.dtype in FLOATING or out.dtype in INTEGERS, f"{name_of(out.dtype)} is not supported")
+    is_float = out.dtype in FLOATING
+    compute = FLOAT if is_float and out.dtype != DOUBLE else DOUBLE
+    c, code = c_compute(compute), k.code
+
+    def converted(number: Number, name: str) -> str:
+        value = k.number_value(number, name)
+        return k.constant(value, compute) if is_float else f"({c}){value.to(LONG)}"
+
+    k.write(out)
+    code.add(f"const {c} first = {converted(start, 'start')};")
+    if steps == 1:
+        code.add(f"out[0] = {k.store('first', compute, out.dtype)};")
+        return
+    code.add(f"const {c} last = {converted(end, 'end')};")
+    code.add(f"const {c} step = (last - first) / {k.constant(float(steps - 1), compute)};")
+    with code.block(f"for (ptrdiff_t e = 0; e < {steps}; ++e)"):
+        rest = f"last - step * ({c})({steps - 1} - e)"
+        code.add(f"const {c} x = e < {steps // 2} ? first + step * ({c})e : {rest};")
+        code.add(f"out[e] = {k.store('x', compute, out.dtype)};")
+
+
+def _triangle_indices(is_lower: bool) -> Generator:
+    """Writes the rows and the columns of the elements on one side of a diagonal."""
+
+    def generate(k: Kernel) -> None:
+        rows, columns, offset, out = k.integer(0), k.integer(1), k.integer(2), k.tensor(3)
+        k.require(min(rows, columns) >= 0, "the matrix has a negative size")
+        k.require(out.dtype in (ScalarType.INT, LONG), "the dtype of the result is neither int32 nor int64")
+        k.require_rank(2, out)
+        shift = min(max(offset, -rows), columns) + is_lower
+        counts = _row_sizes(k, rows, columns, shift)
+        total = counts if is_lower else rows * columns - counts
+        k.require_shape(out, [2, total])
+        if total == 0:
+            return
+        code, c_type = k.code, C_TYPES[out.dtype]
+        k.write(out)
+        code.add("ptrdiff_t next = 0;")
+        with code.block(f"for ({c_type} row = 0; row < {rows}; ++row)"):
+            edge = f"row + {shift}" if shift >= 0 else f"row - {-shift}"
+            bound = f"({edge} < 0 ? 0 : {edge} < {columns} ? {edge} : {columns})"
+            first, last = ("0", bound) if is_lower else (bound, str(columns))
+            head = f"for ({c_type} column = {first}; column < {last}; ++column, ++next)"
+            with code.block(head):
+                code.add(f"out[{terms(('next', out.strides[1]))}] = row;")
+                code.add(f"out[{plus(str(out.strides[0]), terms(('next', out.strides[1])))}] = column;")
+
+    return generate
+
+
+def _row_sizes(k: Kernel, rows: int, columns: int, shift: int) -> int:
+    """Returns the number of elements of a matrix whose column is below row + shift."""
+    k.require(rows * columns < 2**40, "the matrix is too large")
+    full = min(max(rows + shift - columns, 0), rows)  # rows of which all columns count
+    first = max(0, -shift)  # the first row after those without elements
+    partial = max(rows - full - first, 0)
+    return full * columns + sum(first + row + shift for row in range(partial))
+
+
 GENERATORS: dict[str, Generator] = {
     "aten::constant_pad_nd.out": _constant_pad,
     **{f"aten::reflection_pad{n}d.out": _padded(True, n) for n in (1, 2, 3)},
@@ -248,4 +324,7 @@ GENERATORS: dict[str, Generator] = {
     "aten::arange.start_out": _arange_start,
     "aten::eye.out": _eye,
     "aten::eye.m_out": _eye,
+    "aten::linspace.out": _linspace,
+    "aten::tril_indices.out": _triangle_indices(True),
+    "aten::triu_indices.out": _triangle_indices(False),
 }

@@ -144,7 +144,9 @@ def _sum_over(
     out: TensorValue,
     *,
     mean: bool = False,
+    skips_nan: bool = False,
 ) -> None:
+    """Writes a sum or a mean. With `skips_nan`, NaN counts as 0."""
     source = k.tensor(0)
     compute = compute_type(dtype if dtype is not None else out.dtype)
     k.require(not (mean and compute == LONG), "the mean of integers is not supported")
@@ -160,7 +162,13 @@ def _sum_over(
                     with k.code.block(f"for (ptrdiff_t e = 0; e < {block.count}; ++e)"):
                         k.code.add(f"sum = {k.call('wrap_add', 'sum', block.at('e'))};")
                 else:
-                    add_up(k.code, "sum", block.count, lambda i: widened(block.at(i), wide), wide)
+
+                    def term(i: str) -> str:
+                        x = block.at(i)
+                        number = widened(x, wide)
+                        return f"({x} != {x} ? 0 : {number})" if skips_nan else number
+
+                    add_up(k.code, "sum", block.count, term, wide)
         if mean:
             count = math.prod(source.sizes[d] for d in axes)
             k.code.add(f"sum = sum / {k.constant(float(count), DOUBLE)};")
@@ -186,6 +194,12 @@ def _mean_dims(k: Kernel) -> None:
     source = k.tensor(0)
     axes = axes_of(k, k.optional_ints(1), source.rank)
     _sum_over(k, axes, k.flag(2), k.optional_dtype(3), k.tensor(4), mean=True)
+
+
+def _nan_sum(k: Kernel) -> None:
+    source = k.tensor(0)
+    axes = axes_of(k, k.optional_ints(1), source.rank)
+    _sum_over(k, axes, k.flag(2), k.optional_dtype(3), k.tensor(4), skips_nan=True)
 
 
 def _mean_all(k: Kernel) -> None:
@@ -429,6 +443,7 @@ def _count(by_list: bool) -> Generator:
 GENERATORS: dict[str, Generator] = {
     "aten::sum.IntList_out": _sum_dims,
     "aten::sum.out": _sum_all,
+    "aten::nansum.out": _nan_sum,
     "aten::mean.out": _mean_dims,
     "aten::mean.dtype_out": _mean_all,
     "aten::prod.int_out": _prod_dim,

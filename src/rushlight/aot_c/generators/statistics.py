@@ -1,4 +1,4 @@
-"""Vector norms, logsumexp, variance and standard deviation.
+"""Logsumexp, variance, standard deviation and histograms.
 
 Example: `logsumexp` of float32[2, 3] along the last dimension.
 
@@ -27,76 +27,13 @@ Example: `logsumexp` of float32[2, 3] along the last dimension.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
-from rushlight.aot_c.dtypes import DOUBLE, LONG, compute_type, float_result
-from rushlight.aot_c.generators.reductions import Block, Reduction, axes_of, widened
+from rushlight.aot_c.dtypes import DOUBLE, FLOAT, LONG, compute_type, float_result
+from rushlight.aot_c.generators.reductions import Reduction, axes_of, widened
 from rushlight.aot_c.generators.sums import add_up
 from rushlight.aot_c.kernel import Generator, Kernel
 from rushlight.aot_c.values import TensorValue
-from rushlight.format.program import ScalarType
-
-
-def _norm(
-    k: Kernel, axes: set[int], keepdim: bool, p: float, dtype: ScalarType | None, out: TensorValue
-) -> None:
-    source = k.tensor(0)
-    compute = compute_type(dtype if dtype is not None else source.dtype)
-    k.require(compute != LONG, "a norm of integers is not supported")
-    run = Reduction(k, source, axes, keepdim, [out], compute)
-    if run.is_empty:
-        return
-    k.require(p >= 0 or run.reduced.numel > 0, "a norm with a negative order is not defined for no elements")
-    k.headers.add("math.h")
-    code = k.code
-
-    with run.results():
-        code.add(f"double state = {'(double)INFINITY' if math.isinf(p) and p < 0 else '0'};")
-        if run.reduced.numel:
-            with run.blocks() as block:
-                if math.isinf(p):
-                    with code.block(f"for (ptrdiff_t e = 0; e < {block.count}; ++e)"):
-                        code.add(f"const double x = {_magnitude(block, 'e')};")
-                        code.add(f"if (x != x || x {'>' if p > 0 else '<'} state) state = x;")
-                else:
-                    add_up(code, "state", block.count, _norm_term(k, block, p), "double")
-        if p == 2:
-            code.add("state = sqrt(state);")
-        elif p not in (0, 1) and not math.isinf(p):
-            code.add(f"state = pow(state, {k.constant(1 / p, DOUBLE)});")
-        run.put(0, "state", DOUBLE)
-
-
-def _magnitude(block: Block, i: str) -> str:
-    return f"fabs({widened(block.at(i), 'double')})"
-
-
-def _norm_term(k: Kernel, block: Block, p: float) -> Callable[[str], str]:
-    """Returns a function that maps a position to the C expression |x| ** p."""
-    if p == 2:
-        return lambda i: f"{_magnitude(block, i)} * {_magnitude(block, i)}"
-    if p == 1:
-        return lambda i: _magnitude(block, i)
-    if p == 0:
-        return lambda i: f"({_magnitude(block, i)} != 0 ? 1.0 : 0.0)"
-    order = k.constant(p, DOUBLE)
-    return lambda i: f"pow({_magnitude(block, i)}, {order})"
-
-
-def _vector_norm(k: Kernel) -> None:
-    source = k.tensor(0)
-    axes = axes_of(k, k.optional_ints(2), source.rank)
-    _norm(k, axes, k.flag(3), k.real(1), k.optional_dtype(4), k.tensor(5))
-
-
-def _norm_dims(k: Kernel) -> None:
-    source, p = k.tensor(0), k.optional_float(1)
-    _norm(k, axes_of(k, k.ints(2), source.rank), k.flag(3), 2.0 if p is None else p, None, k.tensor(4))
-
-
-def _norm_all(k: Kernel) -> None:
-    _norm(k, set(range(k.tensor(0).rank)), False, k.real(1), None, k.tensor(2))
 
 
 def _logsumexp(k: Kernel) -> None:
@@ -209,10 +146,39 @@ def _deviation_of(root: bool, form: str) -> Generator:
     return generate
 
 
+def _histogram(k: Kernel) -> None:
+    source, bins, out = k.tensor(0), k.integer(1), k.tensor(4)
+    least, most = (k.number_value(k.number(i), name) for i, name in ((2, "least"), (3, "most")))
+    k.require(bins > 0, "the number of bins is not positive")
+    k.require(source.dtype == out.dtype and source.dtype in (FLOAT, DOUBLE), "the dtype is not supported")
+    k.require_shape(out, [bins])
+    k.headers.add("math.h")
+    code, n = k.code, source.numel
+    if n:
+        k.read(source, "in")
+    k.write(out)
+    code.add(f"double low = {k.constant(least, DOUBLE)}, high = {k.constant(most, DOUBLE)};")
+    code.add(f"for (ptrdiff_t e = 0; e < {bins}; ++e) out[e] = 0;")
+    if n:
+        with code.block("if (low == high)"):
+            code.add("low = high = in[0];")
+            with code.block(f"for (ptrdiff_t e = 1; e < {n}; ++e)"):
+                code.add("low = in[e] < low ? in[e] : low;")
+                code.add("high = in[e] > high ? in[e] : high;")
+    with code.block("if (low == high)"):
+        code.add("low -= 1;")
+        code.add("high += 1;")
+    k.fail_if("!(low < high && isfinite(high - low))")
+    if not n:
+        return
+    with code.block(f"for (ptrdiff_t e = 0; e < {n}; ++e)"):
+        code.add("const double x = in[e];")
+        with code.block("if (x >= low && x <= high)"):
+            code.add(f"const ptrdiff_t bin = (ptrdiff_t)((x - low) / (high - low) * {bins});")
+            code.add(f"out[bin < {bins} ? bin : {bins - 1}] += 1;")
+
+
 GENERATORS: dict[str, Generator] = {
-    "aten::linalg_vector_norm.out": _vector_norm,
-    "aten::norm.out": _norm_dims,
-    "aten::norm.Scalar_out": _norm_all,
     "aten::logsumexp.out": _logsumexp,
     "aten::var.out": _deviation_of(False, "unbiased"),
     "aten::var.correction_out": _deviation_of(False, "correction"),
@@ -220,4 +186,5 @@ GENERATORS: dict[str, Generator] = {
     "aten::std.out": _deviation_of(True, "unbiased"),
     "aten::std.correction_out": _deviation_of(True, "correction"),
     "aten::std_mean.correction_out": _deviation_of(True, "both"),
+    "aten::histc.out": _histogram,
 }
