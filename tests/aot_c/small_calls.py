@@ -176,6 +176,12 @@ EXAMPLES = {
         [_f(1, 1, 1, 2), [1, 3], False, None, None],
         _f(1, 1, 1, 3),
     ),
+    "resampling_bytes": Example(
+        "`upsample_bilinear2d` of uint8[1, 1, 1, 2] to [1, 1, 1, 3]",
+        "aten::upsample_bilinear2d.out",
+        [torch.zeros(1, 1, 1, 2, dtype=torch.uint8), [1, 3], False, None, None],
+        torch.zeros(1, 1, 1, 3, dtype=torch.uint8),
+    ),
     "sampling": Example(
         "linear `grid_sampler_2d` of float32[1, 1, 4, 4] at three points, with zeros outside",
         "aten::grid_sampler_2d.out",

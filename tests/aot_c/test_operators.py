@@ -85,8 +85,7 @@ FAMILIES = {
     "statistics": statistics.GENERATORS,
 }
 
-# Some cases of these are not supported: uint8 images are resampled in fixed-point arithmetic, and masks give
-# shapes which are known at run time only.
+# Some cases of these are not supported: masks give shapes which are known at run time only.
 MAY_BE_REFUSED = frozenset(
     {
         "aten::index.Tensor_out",
@@ -94,11 +93,6 @@ MAY_BE_REFUSED = frozenset(
         "aten::index_put_",
         "aten::linear.out",
         "aten::unfold_copy.out",
-        "aten::upsample_bicubic2d.out",
-        "aten::upsample_bilinear2d.out",
-        "aten::upsample_bilinear2d.vec_out",
-        "aten::upsample_linear1d.out",
-        "aten::upsample_trilinear3d.out",
     }
 )
 

@@ -95,3 +95,27 @@ def test_columns(tmp_path: Path) -> None:
                 for y in (matrix, permuted(matrix, *range(1, matrix.dim()), 0)):
                     calls.append(OneCall("aten::col2im.out", [y, [6, 7], *window], [torch.empty_like(image)]))
     check_calls(calls, tmp_path)
+
+
+def test_bytes(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    calls: list[OneCall] = []
+    for source, size in (
+        ((7, 9), (3, 4)),
+        ((4, 5), (9, 13)),
+        ((6, 6), (6, 2)),
+        ((6, 6), (2, 6)),
+        ((3, 3), (3, 3)),
+    ):
+        for name in (
+            "upsample_bilinear2d",
+            "upsample_bicubic2d",
+            "_upsample_bilinear2d_aa",
+            "_upsample_bicubic2d_aa",
+        ):
+            for align, scales in ((False, (None, None)), (True, (None, None)), (False, (0.4, 1.7))):
+                image = torch.randint(0, 256, (2, 3, *source), dtype=torch.uint8)
+                out = torch.empty(2, 3, *size, dtype=torch.uint8)
+                for x, y in ((image, out), (permuted(image, 0, 2, 3, 1), permuted(out, 0, 2, 3, 1))):
+                    calls.append(OneCall(f"aten::{name}.out", [x, list(size), align, *scales], [y]))
+    check_calls(calls, tmp_path)

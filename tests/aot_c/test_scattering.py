@@ -26,8 +26,8 @@ def test_scatter_and_index_add(dtype: torch.dtype, tmp_path: Path) -> None:
     for reduction in ("sum", "prod", "mean", "amax", "amin"):
         for include_self in (False, True):
             for y, dim in ((x, 1), (permuted(x, 2, 0, 1), -1), (tied(dtype), 0)):
-                index = positions(y.shape[dim], 3, 4, 2) if y.dim() else positions(1, 3)
-                source = tied(dtype, 4, 5, 3) if y.dim() else tied(dtype, 3)
+                index = positions(y.shape[dim], 3, 4, 2) if y.dim() else positions(1)
+                source = tied(dtype, 4, 5, 3) if y.dim() else tied(dtype)
                 arguments = [y, dim, index, source, reduction, include_self]
                 calls.append(OneCall("aten::scatter_reduce.two_out", arguments, [torch.empty_like(y)]))
     for alpha in (1, 2, 0, -3) if dtype in (*INTS, torch.bool) else (1, 0.3, -2, float("inf")):
@@ -54,6 +54,12 @@ def test_masks_and_windows(dtype: torch.dtype, tmp_path: Path) -> None:
             for y in (x, permuted(x, 2, 1, 0), tied(dtype, 1, 4, 5).expand(3, 4, 5)[:1]):
                 out = torch.empty(torch.broadcast_shapes(y.shape, mask.shape), dtype=dtype)
                 calls.append(OneCall("aten::masked_scatter.out", [y, mask, source], [out]))
+    single = torch.tensor([[True]])
+    calls.append(
+        OneCall("aten::masked_scatter.out", [tied(dtype), single[0, 0], tied(dtype, 1)], [tied(dtype)])
+    )
+    arguments = [tied(dtype, 1, 1), [single], tied(dtype), True]
+    calls.append(OneCall("aten::index_put.out", arguments, [tied(dtype, 1, 1)]))
     one, two, whole = masks[2], masks[1], masks[0]
     three = torch.tensor([True, False, True])
     puts = [

@@ -97,6 +97,9 @@ static uint16_t float_to_bfloat16(float value) {
 }""",
         needs=("trunc_div", "trunc_mod"),
     ),
+    "clamped_byte": Helper(
+        "static uint8_t clamped_byte(int32_t x) { return (uint8_t)(x < 0 ? 0 : x > 255 ? 255 : x); }"
+    ),
     "square": Helper("static double square(double x) { return x * x; }"),
     "integer_pow": Helper(
         """/* a to the power b. The result wraps around; for b < 0 it is rounded towards 0. */

@@ -238,6 +238,13 @@ class Kernel:
         self.parameters.append(Parameter(name, f"{element} *", f"({element} *){SCRATCH}.bytes"))
         return name
 
+    def table(self, c_type: str, name: str, items: Sequence[str]) -> None:
+        """Writes the definition of a constant array."""
+        self.code.add(f"static const {c_type} {name}[] = {{")
+        for i in range(0, len(items), 12):
+            self.code.add(f"  {', '.join(items[i : i + 12])},")
+        self.code.add("};")
+
     def number_value(self, number: Number, name: str) -> Number:
         """Returns a constant unchanged; declares a parameter for a number that is computed at run time."""
         if number.value is None:

@@ -8,8 +8,9 @@ Example: `index_put` of one value to the elements of float32[4] that a mask sele
         out[i] = in[i];
       }
       for (ptrdiff_t xi = 0; xi < 4; ++xi) {
-        if (mask[xi] == 0) continue;
-        out[xi] = values[0];
+        if (mask[xi] != 0) {
+          out[xi] = values[0];
+        }
       }
     }
 """
@@ -159,8 +160,7 @@ def _put_masked(
     count = sizes[axis]
     if count != 1:
         k.code.add("ptrdiff_t selected = 0;")
-    with outer.collapse().emit(k.code, "x") as (at, to):
-        k.code.add(f"if (mask[{at}] == 0) continue;")
+    with outer.collapse().emit(k.code, "x") as (at, to), k.code.block(f"if (mask[{at}] != 0)"):
         if count != 1:
             k.fail_if(f"selected == {count}")
         if count != 0:

@@ -40,25 +40,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 
 from rushlight.aot_c.code import double_literal, float_literal, terms
-from rushlight.aot_c.dtypes import BOOL, DOUBLE, FLOAT, FLOATING, c_compute, name_of
+from rushlight.aot_c.dtypes import DOUBLE, FLOAT, FLOATING, c_compute, name_of
+from rushlight.aot_c.generators.resampling_bytes import resample_bytes
 from rushlight.aot_c.generators.windows import Image
 from rushlight.aot_c.kernel import Generator, Kernel
+from rushlight.aot_c.taps import COPIES, Real, Taps, antialiased_taps, taps_of
 from rushlight.aot_c.values import TensorValue
 from rushlight.format.program import ScalarType
 
-_COPIES = ("nearest", "exact")
-"""The kinds of resampling that copy source elements."""
-
 _BLOCK, _MOST_COLUMNS = 64, 512
 """The results that the portable kernel computes at a time, and the most columns which it adds before rows."""
-
-Real: TypeAlias = type[Any]
-"""np.float32 or np.float64. The type annotations of numpy do not describe arithmetic between scalars."""
 
 
 @dataclass
@@ -88,7 +83,7 @@ class Resampling:
     @property
     def copies(self) -> bool:
         """Whether each result element is a copy of a source element, and not a weighted sum."""
-        return self.kind in _COPIES
+        return self.kind in COPIES
 
     @property
     def axes(self) -> str:
@@ -111,115 +106,6 @@ class Resampling:
         return DOUBLE if self.source.dtype == DOUBLE and not self.copies else FLOAT
 
 
-@dataclass
-class Taps:
-    """The source elements of each result element along a dim.
-
-    Attributes:
-        width: the number of source elements for a result element.
-        index: the positions in the source, `width` for each result element.
-        weight: the weights of these positions.
-    """
-
-    width: int
-    index: list[int]
-    weight: list[float]
-
-
-def _step(real: Real, source: int, size: int, align: bool, scale: float | None) -> Any:
-    if align:
-        return real(source - 1) / real(size - 1) if size > 1 else real(0)
-    if scale is not None and scale > 0:
-        return real(1.0 / scale)
-    return real(source) / real(size)
-
-
-def _cubic(x: Any, a: Any) -> Any:
-    """Returns the value of the cubic convolution kernel with the free parameter `a` (Keys, 1981)."""
-    one = type(x)
-    x = abs(x)
-    if x < 1:
-        return ((a + one(2)) * x - (a + one(3))) * x * x + one(1)
-    if x < 2:
-        return ((x - one(5)) * x + one(8)) * x * a - one(4) * a
-    return one(0)
-
-
-def taps_of(real: Real, kind: str, source: int, size: int, align: bool, scale: float | None) -> Taps:
-    """Computes the taps of a dim with the same arithmetic as the portable kernel.
-
-    Args:
-        real: the type of the weights.
-        kind: `nearest`, `exact`, `linear` or `cubic`.
-        source: the size of the dim in the source.
-        size: the size of the dim in the result.
-        align: the argument `align_corners`.
-        scale: the scale factor; None means `size / source`.
-    """
-    step = _step(real, source, size, align, scale)
-    taps = Taps({"nearest": 1, "exact": 1, "linear": 2, "cubic": 4}[kind], [], [])
-
-    def add(position: int, weight: Any) -> None:
-        taps.index.append(position)
-        taps.weight.append(float(weight))
-
-    half, zero, one = real(0.5), real(0), real(1)
-    for i in range(size):
-        if kind in _COPIES:
-            place = (real(i) + half) * step if kind == "exact" else real(i) * step
-            add(min(int(np.floor(place)), source - 1), one)
-            continue
-        place = real(i) * step
-        if kind == "linear":
-            if not align:
-                place = max(zero, (real(i) + half) * step - half)
-            if size == source:
-                place = real(i)
-            first = min(int(place), source - 1)
-            share = min(max(place - real(first), zero), one)
-            add(first, one - share)
-            add(first if size == source else min(first + 1, source - 1), share)
-        else:
-            if not align:
-                place = (real(i) + half) * step - half
-            first = min(int(np.floor(place)), source - 1)
-            share = min(max(place - real(first), zero), one)
-            for j in range(-1, 3):
-                add(min(max(first + j, 0), source - 1), _cubic(share - real(j), real(-0.75)))
-    return taps
-
-
-def antialiased_taps(real: Real, kind: str, source: int, size: int, align: bool, scale: float | None) -> Taps:
-    """Computes the taps of a dim whose weights cover the whole source, from the arguments of `taps_of`."""
-    step = _step(real, source, size, align, scale)
-    half, zero, one = real(0.5), real(0), real(1)
-    reach = one if kind == "linear" else real(2)
-    radius, inverse = (reach * step, one / step) if step >= 1 else (reach, one)
-    taps = Taps(int(np.ceil(radius)) * 2 + 1, [], [])
-    for i in range(size):
-        center = step * (real(i) + half)
-        first = max(int(center - radius + half), 0)
-        count = min(max(min(int(center + radius + half), source) - first, 0), taps.width)
-        weights = []
-        for j in range(count):
-            x = (real(j + first) - center + half) * inverse
-            weights.append(max(zero, one - abs(x)) if kind == "linear" else _cubic(x, real(-0.5)))
-        total = zero
-        for weight in weights:
-            total = total + weight
-        weights = [weight / total if total != 0 else weight for weight in weights]
-        taps.index += [min(first + j, source - 1) for j in range(taps.width)]
-        taps.weight += [float(weight) for weight in weights] + [0.0] * (taps.width - count)
-    return taps
-
-
-def _table(k: Kernel, c_type: str, name: str, items: Sequence[str]) -> None:
-    k.code.add(f"static const {c_type} {name}[] = {{")
-    for i in range(0, len(items), 12):
-        k.code.add(f"  {', '.join(items[i : i + 12])},")
-    k.code.add("};")
-
-
 def _resample(k: Kernel, r: Resampling) -> None:
     """Writes the tables of taps and the loops over the result."""
     k.require(
@@ -229,15 +115,17 @@ def _resample(k: Kernel, r: Resampling) -> None:
     k.require_shape(r.out, [*r.source.sizes[:2], *r.sizes])
     if r.out.numel == 0:
         return
-    if not r.copies:
-        k.require(
-            r.source.dtype in FLOATING and r.source.dtype != BOOL,
-            f"{name_of(r.source.dtype)} is not supported",
-        )
+    is_bytes = r.source.dtype == ScalarType.BYTE
+    k.require(
+        r.copies or is_bytes or r.source.dtype in FLOATING, f"{name_of(r.source.dtype)} is not supported"
+    )
     image = Image.of(r.source, r.dims)
-    taps = _taps(r, image)
     k.read(r.source, "in")
     k.write(r.out)
+    if is_bytes and r.dims == 2 and not r.copies:
+        resample_bytes(k, image, r.out, _taps(r, image, np.float64))
+        return
+    taps = _taps(r, image, np.float64 if r.compute == DOUBLE else np.float32)
     _declare_taps(k, r, taps)
     ranges = _ranges_of_rows_first(r, taps[-1]) if r.may_add_rows_first else [(0, r.sizes[-1], False)]
     with ExitStack() as stack:
@@ -271,12 +159,11 @@ def _ranges_of_rows_first(r: Resampling, columns: Taps) -> list[tuple[int, int, 
     return ranges
 
 
-def _taps(r: Resampling, image: Image) -> list[Taps]:
-    """Returns the taps along each resized dim.
+def _taps(r: Resampling, image: Image, real: Real) -> list[Taps]:
+    """Returns the taps along each resized dim, with weights of type `real`.
 
     As eager PyTorch does, some operators ignore the scale of a dim whose size stays or doubles.
     """
-    real: Real = np.float64 if r.compute == DOUBLE else np.float32
     ignores = r.kind == "nearest" and (
         r.dims == 2 or (r.dims == 3 and r.source.sizes[1] > 3 and r.source.dim_order[1] != 1)
     )
@@ -292,9 +179,9 @@ def _declare_taps(k: Kernel, r: Resampling, taps: list[Taps]) -> None:
     """Writes the tables `y_at`, `y_weight`, ... of the positions and weights along each resized dim."""
     write = double_literal if r.compute == DOUBLE else float_literal
     for axis, tap in zip(r.axes, taps, strict=True):
-        _table(k, "int32_t", f"{axis}_at", [str(i) for i in tap.index])
+        k.table("int32_t", f"{axis}_at", [str(i) for i in tap.index])
         if not r.copies:
-            _table(k, c_compute(r.compute), f"{axis}_weight", [write(weight) for weight in tap.weight])
+            k.table(c_compute(r.compute), f"{axis}_weight", [write(weight) for weight in tap.weight])
 
 
 def _source_place(r: Resampling, image: Image, taps: Sequence[str]) -> str:

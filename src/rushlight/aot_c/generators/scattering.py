@@ -9,10 +9,11 @@ Example: `masked_scatter` of two values to float32[4].
       }
       ptrdiff_t next = 0;
       for (ptrdiff_t i = 0; i < 4; ++i) {
-        if (mask[i] == 0) continue;
-        if (next == 2) return 1;
-        out[i] = source[next];
-        ++next;
+        if (mask[i] != 0) {
+          if (next == 2) return 1;
+          out[i] = source[next];
+          ++next;
+        }
       }
       return 0;
     }
@@ -230,8 +231,10 @@ def _masked_scatter(k: Kernel) -> None:
     k.read(mask, "mask")
     k.read(values, "source")
     k.code.add("ptrdiff_t next = 0;")
-    with Nest.over(out.sizes, out, mask).collapse().emit(k.code) as (to, at):
-        k.code.add(f"if (mask[{at}] == 0) continue;")
+    with (
+        Nest.over(out.sizes, out, mask).collapse().emit(k.code) as (to, at),
+        k.code.block(f"if (mask[{at}] != 0)"),
+    ):
         k.fail_if(f"next == {values.numel}")
         if values.numel:
             k.code.add(f"out[{to}] = source[{row_major_place(values, 'next')}];")
