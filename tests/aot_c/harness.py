@@ -140,9 +140,10 @@ class Library:
 
 def _memory_of(given: torch.Tensor, value: TensorValue) -> np.ndarray[Any, Any]:
     """Returns the bytes of a tensor in the dim order of the program."""
-    laid = given.detach().permute(value.dim_order).contiguous()
-    flat = laid.flatten().view(torch.uint8) if laid.numel() else torch.empty(1, dtype=torch.uint8)
-    return flat.numpy().copy()
+    laid = given.detach().permute(value.dim_order)
+    flat = torch.empty(laid.shape, dtype=laid.dtype).copy_(laid).flatten()  # has no strides of `given`
+    memory = flat.view(torch.uint8) if flat.numel() else torch.empty(1, dtype=torch.uint8)
+    return memory.numpy()
 
 
 def _result(output: Any) -> Any:

@@ -134,3 +134,13 @@ def tensors_of(arguments: Sequence[Any]) -> list[torch.Tensor]:
         elif isinstance(item, (list, tuple)):
             found += [part for part in item if isinstance(part, torch.Tensor)]
     return found
+
+
+def inputs_of(arguments: Sequence[Any], constants: bool) -> list[torch.Tensor]:
+    """Returns the tensors that are inputs of the method of a CallProgram, in the order of the arguments."""
+    return [
+        tensor
+        for position, item in enumerate(arguments)
+        for tensor in tensors_of([item])
+        if not (constants and position > 0 and tensor.numel() > 0)
+    ]

@@ -17,7 +17,7 @@ from tests.aot_c.harness import (
     compilers,
     needs_targets,
 )
-from tests.aot_c.one_call import CallProgram, tensors_of
+from tests.aot_c.one_call import CallProgram, inputs_of, tensors_of
 from tests.ops import elementwise_cases, ordering_cases, reduction_cases, test_index, test_nn, test_shape
 from tests.ops import harness as ops
 
@@ -141,17 +141,15 @@ def check_family(
                 assert has_complex or name in MAY_BE_REFUSED, f"{name} {case}"
                 continue
             program.add(name, arguments, outs)
-            runs.append((f"{name} {case}", tensors_of(arguments), results))
+            runs.append((f"{name} {case}", inputs_of(arguments, constants), results))
             written += 1
         if not written:
             missing.append(name)
     assert not missing
     text = c_program(program.bytes(), "model")
     library = Library(compile_library(text, "model", folder, compiler, flags), text)
-    for index, (what, tensors, results) in enumerate(runs):
-        method = f"call_{index}"
-        count = len(text.methods[method].inputs)
-        assert_same_bits(library(method, *tensors[:count]), results, what)
+    for index, (what, inputs, results) in enumerate(runs):
+        assert_same_bits(library(f"call_{index}", *inputs), results, what)
 
 
 IMAGE, WEIGHT = torch.ones(1, 4, 4, 4), torch.ones(4, 4, 1, 1)

@@ -6,9 +6,8 @@ import warnings
 from pathlib import Path
 
 import pytest
-import torch
 from tests.aot_c.harness import Library, assert_same_bits, compile_library, compilers
-from tests.aot_c.one_call import CallProgram, tensors_of
+from tests.aot_c.one_call import CallProgram, inputs_of, tensors_of
 from tests.aot_c.recorded import Call, calls_of
 from tests.ops import test_create, test_quantized_affine, test_quantized_operators
 
@@ -42,24 +41,9 @@ def check_calls(calls: list[Call], folder: Path, compiler: str, constants: bool)
     text = c_program(program.bytes(), "model")
     library = Library(compile_library(text, "model", folder, compiler, ("-O1",)), text)
     for index, call in enumerate(compared):
-        method = f"call_{index}"
-        tensors = tensors_of(call.arguments)
-        inputs = text.methods[method].inputs
-        given = tensors[: len(inputs)] if constants else tensors
-        if constants and len(inputs) < len(tensors):
-            given = _inputs_of(call, constants)
-        assert_same_bits(library(method, *given), call.results, call)
+        given = inputs_of(call.arguments, constants)
+        assert_same_bits(library(f"call_{index}", *given), call.results, call)
     return {call.name for call in compared}
-
-
-def _inputs_of(call: Call, constants: bool) -> list[torch.Tensor]:
-    """Returns the tensors that are inputs, in the order of the arguments."""
-    found = []
-    for position, item in enumerate(call.arguments):
-        for tensor in tensors_of([item]):
-            if not (constants and position > 0 and tensor.numel() > 0):
-                found.append(tensor)
-    return found
 
 
 def some(calls: list[Call], most: int) -> list[Call]:

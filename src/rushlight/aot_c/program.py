@@ -126,8 +126,9 @@ def _header(name: str, methods: list[MethodText], origin: str) -> str:
     return f"""/* Written by `rushlight aot-c` from {_comment(origin)}.
  *
  * Each function is a method of the model. It returns 0 for success. It returns 1 if an input is not valid: an
- * index that is out of range, an integer division by zero, or a number that differs from the number that was
- * used at export. The results are incomplete in this case.
+ * index that is out of range, a mask that selects another number of elements than there are values, an
+ * integer division by zero, or a number that differs from the number that was used at export. The results
+ * are incomplete in this case.
  *
  * The functions use static memory, so that only one call may run at a time. Inputs and outputs must not
  * overlap.
