@@ -18,6 +18,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Without this option, g++ adds a loop with shorter vectors to each loop. These loops would be a third of the code.
   set_property(SOURCE ${loops} APPEND PROPERTY COMPILE_OPTIONS --param=vect-epilogues-nomask=0)
 endif()
+# These files contain explicit vectors. -O3 would copy their other loops, a third of the code, and not make them faster.
+rushlight_optimize(vectors FILTER "/isa/(f32_avx2|int8_avx2|int8_avx512)\\.cpp$" ${sources})
 # x86-64 processors without AVX2 are rare: their code is optimized for size.
 if("avx2" IN_LIST isa_suffixes)
   rushlight_optimize(size FILTER "_generic\\.cpp$" ${sources})
