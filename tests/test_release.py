@@ -42,15 +42,12 @@ int a b;
 
 
 def test_sources_in_wheels_have_no_comments(tmp_path: Path) -> None:
-    """Headers for applications and toolchain files keep their comments.
-
-    Lines that have only a comment are left out.
-    """
+    """Toolchain files keep their comments. Lines that have only a comment are left out."""
     sources = {
         "CMakeLists.txt": (CMAKE, EXPECTED_CMAKE),
         "cmake/toolchains/a.cmake": (CMAKE, CMAKE),
         "exec/a.cpp": (CODE, EXPECTED),
-        "include/rushlight/a.h": (CODE, CODE),
+        "include/rushlight/a.h": (CODE, EXPECTED),
     }
     for name, (text, _) in sources.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -73,7 +73,9 @@ set(rushlight_device_loops -O2)  # for microkernels/cortex_m/int8_*.cpp
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND rushlight_vectors -ftree-vectorize -fvect-cost-model=dynamic)
   # Without these options, g++ fills more than a hundredth of the code with instructions that do nothing.
-  list(APPEND rushlight_vectors -fno-align-functions -fno-align-jumps -fno-align-labels)
+  set(unaligned -fno-align-functions -fno-align-jumps -fno-align-labels)
+  list(APPEND rushlight_vectors ${unaligned})
+  list(APPEND rushlight_plain ${unaligned})
 endif()
 if(CMAKE_SYSTEM_NAME STREQUAL "WASI")  # browsers download the code
   set(rushlight_plain -Oz)

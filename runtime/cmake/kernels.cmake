@@ -24,7 +24,8 @@ if(NOT RUSHLIGHT_BUILD_KERNELS)
   return()
 endif()
 rushlight_isa_sources(sources kernels/shared)
-rushlight_optimize(size FILTER "/(scatter|jacobi|unique)\\.cpp$" ${sources})
+rushlight_optimize(size FILTER "/(scatter|jacobi|unique|linear_algebra|triangle)\\.cpp$" ${sources})
+rushlight_optimize(size FILTER "/(convolution|fft_lines)\\.cpp$" ${sources})  # only of portable kernels
 rushlight_library(kernels_shared SOURCES ${sources} LINK rushlight_core ${rushlight_cortex_m} OPTIMIZE vectors)
 set(common <algorithm> <array> <cmath> <cstring> <limits> <optional> <type_traits> <utility>
   ${PROJECT_SOURCE_DIR}/include/rushlight/core/evalue.h ${PROJECT_SOURCE_DIR}/include/rushlight/core/kernel_context.h

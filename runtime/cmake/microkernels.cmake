@@ -19,7 +19,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set_property(SOURCE ${loops} APPEND PROPERTY COMPILE_OPTIONS --param=vect-epilogues-nomask=0)
 endif()
 # These files contain explicit vectors. -O3 would copy their other loops, a third of the code, and not make them faster.
-rushlight_optimize(vectors FILTER "/isa/(f32_avx2|int8_avx2|int8_avx512)\\.cpp$" ${sources})
+rushlight_optimize(vectors FILTER "/isa/int8_(avx2|avx512)\\.cpp$" ${sources})
 # x86-64 processors without AVX2 are rare: their code is optimized for size.
 if("avx2" IN_LIST isa_suffixes)
   rushlight_optimize(size FILTER "_generic\\.cpp$" ${sources})

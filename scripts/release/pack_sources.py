@@ -2,8 +2,8 @@
 
 LIST is a file with a path below FOLDER in each line. The bytes of the archive depend only on the contents.
 C++ sources are packed without their comments, which would be a sixth of the archive. CMake files are packed
-without the lines that have only a comment. Files that developers of applications read keep their comments:
-the headers in a folder `include` and the CMake files in a folder `toolchains`.
+without the lines that have only a comment. The CMake files in a folder `toolchains` keep their comments, because
+developers of applications read them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def without_comments(code: str) -> str:
 
 def _packed(name: str, data: bytes) -> bytes:
     """Returns the bytes of a file in the archive."""
-    if not {"include", "toolchains"}.isdisjoint(Path(name).parts):
+    if "toolchains" in Path(name).parts:
         return data
     if name.endswith((".cpp", ".h", ".inc")):
         return without_comments(data.decode()).encode()

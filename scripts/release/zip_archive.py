@@ -45,4 +45,4 @@ def write_zip(archive: Path, files: Mapping[str, bytes], moment: struct_time) ->
 
 def _deflated(data: bytes) -> bytes:
     """Returns the deflate stream of Zopfli, without the header and the checksum of the zlib format."""
-    return bytes(zopfli.zlib.compress(data)[2:-4])
+    return bytes(zopfli.zlib.compress(data, blocksplittingmax=0)[2:-4])  # 0: as many blocks as are useful
