@@ -156,21 +156,31 @@ def _complex(k: Kernel, dtype: ScalarType, real: str, imaginary: str) -> str:
     return k.call(f"complex_{c_compute(dtype)}", real, imaginary)
 
 
-def _view_as_real(k: Kernel) -> None:
-    source, out = k.tensor(0), k.tensor(1)
+def _loops_over_pairs(k: Kernel, source: TensorValue, out: TensorValue) -> Nest:
+    """Makes loops over complex elements and the first parts of their pairs of real elements.
+
+    One of the tensors is complex. The other one has a last dim with the real and the imaginary part.
+    """
+    whole, parts = (source, out) if source.dtype in PARTS else (out, source)
     k.require(
-        source.dtype in PARTS and PARTS[source.dtype] == out.dtype,
+        PARTS.get(whole.dtype) == parts.dtype,
         f"{name_of(source.dtype)} cannot be viewed as {name_of(out.dtype)}",
     )
-    k.require_shape(out, [*source.sizes, 2])
+    k.require_shape(parts, [*whole.sizes, 2])
     nest = Nest(2)
-    for d, size in enumerate(source.sizes):
+    for d, size in enumerate(whole.sizes):
         nest.push(size, source.strides[d], out.strides[d])
+    return nest.sort_by(1).collapse()
+
+
+def _view_as_real(k: Kernel) -> None:
+    source, out = k.tensor(0), k.tensor(1)
+    nest = _loops_over_pairs(k, source, out)
     if nest.numel == 0:
         return
     k.read(source, "in")
     k.write(out)
-    with nest.sort_by(1).collapse().emit(k.code) as (at, to):
+    with nest.emit(k.code) as (at, to):
         second = plus(to, terms(str(out.strides[-1])))
         k.code.add(f"out[{to}] = {k.real_part(f'in[{at}]', source.dtype)};")
         k.code.add(f"out[{second}] = {k.imaginary_part(f'in[{at}]', source.dtype)};")
@@ -178,19 +188,12 @@ def _view_as_real(k: Kernel) -> None:
 
 def _view_as_complex(k: Kernel) -> None:
     source, out = k.tensor(0), k.tensor(1)
-    k.require(
-        out.dtype in PARTS and PARTS[out.dtype] == source.dtype,
-        f"{name_of(source.dtype)} cannot be viewed as {name_of(out.dtype)}",
-    )
-    k.require_shape(source, [*out.sizes, 2])
-    nest = Nest(2)
-    for d, size in enumerate(out.sizes):
-        nest.push(size, source.strides[d], out.strides[d])
+    nest = _loops_over_pairs(k, source, out)
     if nest.numel == 0:
         return
     k.read(source, "in")
     k.write(out)
-    with nest.sort_by(1).collapse().emit(k.code) as (at, to):
+    with nest.emit(k.code) as (at, to):
         second = plus(at, terms(str(source.strides[-1])))
         k.code.add(f"out[{to}] = {k.complex_number(f'in[{at}]', f'in[{second}]', out.dtype)};")
 
