@@ -2,8 +2,8 @@
 
 LIST is a file with a path below FOLDER in each line. The bytes of the archive depend only on the contents.
 C++ sources are packed without their comments, which would be a sixth of the archive. CMake files are packed
-without the lines that have only a comment. The CMake files in a folder `toolchains` keep their comments, because
-developers of applications read them.
+without the lines that have only a comment. The CMake files in a folder `toolchains` keep their comments,
+because developers of applications read them.
 """
 
 from __future__ import annotations
