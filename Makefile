@@ -102,7 +102,8 @@ operators: build
 # The microkernels without an instruction set are checked for Clang's warnings alone.
 tidy: build
 	git ls-files $(addprefix runtime/,$(addsuffix /*.cpp,platform core exec program threads trace module cli)) \
-		| grep -vE '_(wasi|serial|bare|windows)\.cpp$$' | xargs -n 4 -P $(WORKERS) $(BIN)/clang-tidy -p $(BUILD) --quiet
+		| grep -vE '_(wasi|serial|bare|windows)\.cpp$$' | xargs -n 4 -P $(WORKERS) $(BIN)/clang-tidy -p $(BUILD) --quiet \
+		--extra-arg=-Wno-ignored-optimization-argument
 	$(BIN)/clang-tidy -p $(BUILD) --quiet --checks='-*,clang-diagnostic-*,modernize-use-nullptr' --header-filter=microkernels \
 		--removed-arg=-fvect-cost-model=dynamic --extra-arg=-Wno-ignored-optimization-argument \
 		--extra-arg=-Wno-unused-command-line-argument runtime/microkernels/isa/*_generic.cpp
