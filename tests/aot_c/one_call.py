@@ -71,6 +71,27 @@ class _Values:
 
 
 @dataclass
+class Call:
+    """A call of an operator.
+
+    Attributes:
+        name: the operator with its overload.
+        arguments: the arguments without the outs.
+        outs: the outs.
+    """
+
+    name: str
+    arguments: list[Any]
+    outs: list[torch.Tensor]
+
+    def __str__(self) -> str:
+        shown = [
+            f"{a.dtype}{list(a.shape)}" if isinstance(a, torch.Tensor) else repr(a) for a in self.arguments
+        ]
+        return f"{self.name}({', '.join(shown)})"
+
+
+@dataclass
 class CallProgram:
     """Builds a program. Each call is a method, whose tensors are inputs.
 

@@ -7,36 +7,24 @@ import itertools
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 from unittest import mock
 
 import pytest
 import torch
+from tests.aot_c.one_call import Call
 from tests.ops import harness
 
 from rushlight.runtime import call_kernel
 from rushlight.runtime.errors import RushlightError
 
 
-@dataclass
-class Call:
-    """A call: the arguments without the outs, and the results of the kernel."""
-
-    name: str
-    arguments: list[Any]
-    results: list[torch.Tensor]
-
-    def __str__(self) -> str:
-        shown = [
-            f"{a.dtype}{list(a.shape)}" if isinstance(a, torch.Tensor) else repr(a) for a in self.arguments
-        ]
-        return f"{self.name}({', '.join(shown)})"
-
-
 def calls_of(module: ModuleType, most: int) -> list[Call]:
-    """Returns the calls with tensors as results, from at most `most` runs of each test."""
+    """Returns the calls whose results are tensors, from at most `most` runs of each test.
+
+    The outs of a call are its results.
+    """
     found: list[Call] = []
 
     def record(name: str, args: Any, library: str | None = None, threads: int = 1) -> Any:

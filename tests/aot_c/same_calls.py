@@ -3,37 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from tests.aot_c.harness import Library, assert_same_bits, compile_library, compilers
-from tests.aot_c.one_call import CallProgram, tensors_of
+from tests.aot_c.one_call import Call, CallProgram, tensors_of
 
 from rushlight.aot_c.program import CProgram, c_program
 from rushlight.runtime import call_kernel
-
-
-@dataclass
-class OneCall:
-    """A call of an operator.
-
-    Attributes:
-        name: the operator with its overload.
-        arguments: the arguments without the outs.
-        outs: the outs, with any values.
-    """
-
-    name: str
-    arguments: list[Any]
-    outs: list[torch.Tensor]
-
-    def __str__(self) -> str:
-        shown = [
-            f"{a.dtype}{list(a.shape)}" if isinstance(a, torch.Tensor) else repr(a) for a in self.arguments
-        ]
-        return f"{self.name}({', '.join(shown)})"
 
 
 def permuted(x: torch.Tensor, *order: int) -> torch.Tensor:
@@ -42,7 +19,7 @@ def permuted(x: torch.Tensor, *order: int) -> torch.Tensor:
     return stored.permute([order.index(axis) for axis in range(len(order))])
 
 
-def program_of(calls: Sequence[OneCall]) -> CProgram:
+def program_of(calls: Sequence[Call]) -> CProgram:
     """Returns the C program of calls."""
     program = CallProgram()
     for call in calls:
@@ -51,7 +28,7 @@ def program_of(calls: Sequence[OneCall]) -> CProgram:
 
 
 def check_calls(
-    calls: Sequence[OneCall], folder: Path, compiler: str = "", flags: Sequence[str] = ("-O1",)
+    calls: Sequence[Call], folder: Path, compiler: str = "", flags: Sequence[str] = ("-O1",)
 ) -> None:
     """Requires that each call in C computes the same bits as the portable kernel.
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 from tests.aot_c.harness import Library, compile_library, compilers
-from tests.aot_c.same_calls import OneCall, check_calls, program_of
+from tests.aot_c.one_call import Call
+from tests.aot_c.same_calls import check_calls, program_of
 from tests.aot_c.test_sorting import tied
 from tests.ops.harness import FLOAT16_TYPES, FLOATS
 
@@ -22,7 +23,7 @@ def bags(
     last: bool,
     padding: int,
     **options: object,
-) -> OneCall:
+) -> Call:
     wide = torch.int64 if padding < 0 else torch.int32
     given = torch.tensor(indices, dtype=wide)
     scales = options.get("scales")
@@ -32,7 +33,7 @@ def bags(
     covered = len(indices) if count > 0 and offsets[0] == 0 else 0
     others = [torch.zeros(n, dtype=wide) for n in (covered, count)]
     most_at = torch.zeros((count, weight.shape[1]) if mode == 2 else (count,), dtype=wide)
-    return OneCall(NAME, arguments, [weight.new_empty(count, weight.shape[1]), *others, most_at])
+    return Call(NAME, arguments, [weight.new_empty(count, weight.shape[1]), *others, most_at])
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *FLOAT16_TYPES])
@@ -40,7 +41,7 @@ def test_bags(dtype: torch.dtype, tmp_path: Path) -> None:
     torch.manual_seed(0)
     table = torch.randn(6, 5).to(dtype)
     indices = torch.randint(0, 6, (9,)).tolist()
-    calls: list[OneCall] = []
+    calls: list[Call] = []
     for weight in (table, table.t().contiguous().t(), tied(dtype, 6, 5)):
         for mode in (0, 1, 2):
             for offsets, last in (([0, 3, 3, 7], False), ([0, 4, 9], True), ([0], True), ([2, 5], False)):

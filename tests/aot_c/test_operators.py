@@ -17,9 +17,11 @@ from tests.aot_c.harness import (
     compilers,
     needs_targets,
 )
-from tests.aot_c.one_call import CallProgram, inputs_of, tensors_of
+from tests.aot_c.one_call import Call, CallProgram, inputs_of, tensors_of
+from tests.aot_c.same_calls import check_calls, permuted, program_of
 from tests.ops import elementwise_cases, ordering_cases, reduction_cases, test_index, test_nn, test_shape
 from tests.ops import harness as ops
+from torch.utils import _pytree as pytree
 
 from rushlight.aot_c.errors import AotCError
 from rushlight.aot_c.generators import (
@@ -170,38 +172,37 @@ def test_invalid_arguments_are_refused(message: str, name: str, arguments: list[
         c_program(program.bytes(), "model")
 
 
-def permuted(shape: tuple[int, ...], *order: int) -> torch.Tensor:
-    """Returns a tensor whose dims are stored in another order, from the outermost to the innermost."""
-    stored = torch.randn([shape[axis] for axis in order])
-    return stored.permute([order.index(axis) for axis in range(len(order))])
+def laid_out(shape: tuple[int, ...], *order: int) -> torch.Tensor:
+    """Returns a random tensor whose dims are stored in another order, from the outermost to the innermost."""
+    return permuted(torch.randn(shape), *order)
 
 
 # Inputs and outs have different layouts, so that no two loops can be merged.
 NESTED_CALLS: dict[str, tuple[str, list[Any], list[torch.Tensor]]] = {
     "log_softmax": (
         "aten::_log_softmax.out",
-        [permuted((5, 4, 3, 2), 0, 1, 2, 3), -1, False],
-        [permuted((5, 4, 3, 2), 3, 1, 0, 2)],
+        [laid_out((5, 4, 3, 2), 0, 1, 2, 3), -1, False],
+        [laid_out((5, 4, 3, 2), 3, 1, 0, 2)],
     ),
     "softmax": (
         "aten::_softmax.out",
-        [permuted((5, 4, 3, 9), 0, 1, 2, 3), -1, False],
-        [permuted((5, 4, 3, 9), 3, 1, 0, 2)],
+        [laid_out((5, 4, 3, 9), 0, 1, 2, 3), -1, False],
+        [laid_out((5, 4, 3, 9), 3, 1, 0, 2)],
     ),
     "sum": (
         "aten::sum.IntList_out",
-        [permuted((5, 4, 3, 9), 3, 0, 1, 2), [-1], False, None],
-        [permuted((5, 4, 3), 1, 0, 2)],
+        [laid_out((5, 4, 3, 9), 3, 0, 1, 2), [-1], False, None],
+        [laid_out((5, 4, 3), 1, 0, 2)],
     ),
     "logsumexp": (
         "aten::logsumexp.out",
-        [permuted((5, 3, 4, 7, 2), 4, 2, 1, 0, 3), [1, 4], True],
-        [permuted((5, 1, 4, 7, 1), 3, 0, 2, 1, 4)],
+        [laid_out((5, 3, 4, 7, 2), 4, 2, 1, 0, 3), [1, 4], True],
+        [laid_out((5, 1, 4, 7, 1), 3, 0, 2, 1, 4)],
     ),
     "vector norm": (
         "aten::linalg_vector_norm.out",
-        [permuted((5, 6, 3, 2, 3), 2, 0, 3, 1, 4), 1, [-2], True, None],
-        [permuted((5, 6, 3, 1, 3), 0, 1, 2, 4, 3)],
+        [laid_out((5, 6, 3, 2, 3), 2, 0, 3, 1, 4), 1, [-2], True, None],
+        [laid_out((5, 6, 3, 1, 3), 0, 1, 2, 4, 3)],
     ),
     "group norm without elements": (
         "aten::native_group_norm.out",
@@ -230,6 +231,42 @@ def test_layouts_and_empty_arguments(tmp_path: Path) -> None:
     library = Library(compile_library(text, "model", tmp_path, next(iter(compilers()))), text)
     for index, (what, (_, arguments, outs)) in enumerate(NESTED_CALLS.items()):
         assert_same_bits(library(f"call_{index}", *tensors_of(arguments)), outs, what)
+
+
+def as_complex(value: Any) -> Any:
+    """Returns a complex64 tensor in place of a float32 tensor."""
+    if not isinstance(value, torch.Tensor) or value.dtype != torch.float32:
+        return value
+    return torch.complex(value, value.flip(0) if value.dim() else value)
+
+
+def complex_calls(most: int) -> Iterator[Call]:
+    """Returns calls with complex in place of float32 arguments for which there is C code.
+
+    The outs of a case are float32 in one call and complex in another one.
+    """
+    for name in GENERATORS:
+        for case in spread(ALL[name](), most) if name in ALL else ():
+            arguments = pytree.tree_map(as_complex, ops._arguments(ops.operator(name), case))
+            if not any(tensor.is_complex() for tensor in tensors_of(arguments)):
+                continue
+            real = [ops.blank(tensor) for tensor in ops.expected(name, case)]
+            if not all(tensor.numel() for tensor in real):
+                continue
+            for outs in (real, [as_complex(tensor) for tensor in real]):
+                call = Call(name, arguments, outs)
+                try:
+                    program_of([call])
+                except AotCError:
+                    continue
+                yield call
+
+
+def test_complex_arguments_of_real_cases(tmp_path: Path) -> None:
+    """If there is C code for a call with complex tensors, the portable kernel accepts the call too."""
+    calls = list(complex_calls(4))
+    assert {"aten::mul.out", "aten::cat.out", "aten::_to_copy.out"} <= {call.name for call in calls}
+    check_calls(calls, tmp_path)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 from tests.aot_c.harness import compilers
-from tests.aot_c.same_calls import OneCall, check_calls, permuted
+from tests.aot_c.one_call import Call
+from tests.aot_c.same_calls import check_calls, permuted
 from tests.aot_c.test_sorting import tied
 from tests.ops.harness import FLOAT16_TYPES, FLOATS, REAL
 
@@ -25,7 +26,7 @@ def points(dims: int) -> torch.Tensor:
 @pytest.mark.parametrize("dtype", FLOATING)
 def test_grids(dtype: torch.dtype, tmp_path: Path) -> None:
     torch.manual_seed(0)
-    calls: list[OneCall] = []
+    calls: list[Call] = []
     for dims, mode in ((2, 0), (2, 1), (2, 2), (3, 0), (3, 1)):
         for padding in (0, 1, 2):
             for align in (False, True):
@@ -38,7 +39,7 @@ def test_grids(dtype: torch.dtype, tmp_path: Path) -> None:
                     order = (*range(2, dims + 2), 0, 1)
                     image, grid, out = (permuted(x, *order) for x in (image, grid, out))
                 arguments = [image, grid, mode, padding, align]
-                calls.append(OneCall(f"aten::grid_sampler_{dims}d.out", arguments, [out]))
+                calls.append(Call(f"aten::grid_sampler_{dims}d.out", arguments, [out]))
     names = list(compilers())
     check_calls(calls, tmp_path, names[FLOATING.index(dtype) % len(names)])
 
@@ -46,7 +47,7 @@ def test_grids(dtype: torch.dtype, tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", FLOATING)
 def test_antialiased_resizing(dtype: torch.dtype, tmp_path: Path) -> None:
     torch.manual_seed(0)
-    calls: list[OneCall] = []
+    calls: list[Call] = []
     # Of the last shapes, the portable kernel adds rows first only where a block of results has few columns.
     for source, size in (
         ((7, 9), (3, 4)),
@@ -65,15 +66,13 @@ def test_antialiased_resizing(dtype: torch.dtype, tmp_path: Path) -> None:
                     layouts += [(permuted(image, *swapped), out), (image, permuted(out, *swapped))]
                 for x, y in layouts:
                     arguments = [x, list(size), align, *scales]
-                    calls.append(
-                        OneCall(f"aten::_upsample_{kind}2d_aa.out", arguments, [torch.empty_like(y)])
-                    )
+                    calls.append(Call(f"aten::_upsample_{kind}2d_aa.out", arguments, [torch.empty_like(y)]))
     check_calls(calls, tmp_path)
 
 
 def test_columns(tmp_path: Path) -> None:
     torch.manual_seed(0)
-    calls: list[OneCall] = []
+    calls: list[Call] = []
     windows = (
         ([3, 2], [1, 1], [0, 0], [1, 1]),
         ([2, 2], [2, 1], [1, 3], [1, 2]),
@@ -91,15 +90,15 @@ def test_columns(tmp_path: Path) -> None:
                 matrix = tied(dtype, *batch, 3 * kernel[0] * kernel[1], count[0] * count[1])
                 window = [kernel, dilation, padding, stride]
                 for x in (image, rotated):
-                    calls.append(OneCall("aten::im2col.out", [x, *window], [torch.empty_like(matrix)]))
+                    calls.append(Call("aten::im2col.out", [x, *window], [torch.empty_like(matrix)]))
                 for y in (matrix, permuted(matrix, *range(1, matrix.dim()), 0)):
-                    calls.append(OneCall("aten::col2im.out", [y, [6, 7], *window], [torch.empty_like(image)]))
+                    calls.append(Call("aten::col2im.out", [y, [6, 7], *window], [torch.empty_like(image)]))
     check_calls(calls, tmp_path)
 
 
 def test_bytes(tmp_path: Path) -> None:
     torch.manual_seed(0)
-    calls: list[OneCall] = []
+    calls: list[Call] = []
     for source, size in (
         ((7, 9), (3, 4)),
         ((4, 5), (9, 13)),
@@ -117,5 +116,5 @@ def test_bytes(tmp_path: Path) -> None:
                 image = torch.randint(0, 256, (2, 3, *source), dtype=torch.uint8)
                 out = torch.empty(2, 3, *size, dtype=torch.uint8)
                 for x, y in ((image, out), (permuted(image, 0, 2, 3, 1), permuted(out, 0, 2, 3, 1))):
-                    calls.append(OneCall(f"aten::{name}.out", [x, list(size), align, *scales], [y]))
+                    calls.append(Call(f"aten::{name}.out", [x, list(size), align, *scales], [y]))
     check_calls(calls, tmp_path)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 from tests.aot_c.harness import compilers
-from tests.aot_c.same_calls import OneCall, check_calls, permuted
+from tests.aot_c.one_call import Call
+from tests.aot_c.same_calls import check_calls, permuted
 from tests.ops.harness import REAL
 
 SPECIAL = (float("nan"), float("inf"), -float("inf"), 0.0, -0.0)
@@ -27,20 +28,20 @@ def like(x: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
     return torch.empty_like(x, dtype=dtype)
 
 
-def sorts(x: torch.Tensor, dim: int) -> Iterator[OneCall]:
+def sorts(x: torch.Tensor, dim: int) -> Iterator[Call]:
     for descending in (False, True):
-        yield OneCall("aten::sort.values", [x, dim, descending], [like(x), like(x, torch.int64)])
+        yield Call("aten::sort.values", [x, dim, descending], [like(x), like(x, torch.int64)])
         for stable in (False, True, None):
             outs = [like(x), like(x, torch.int64)]
-            yield OneCall("aten::sort.values_stable", [x, stable, dim, descending], outs)
-        yield OneCall("aten::argsort.stable_out", [x, True, dim, descending], [like(x, torch.int64)])
+            yield Call("aten::sort.values_stable", [x, stable, dim, descending], outs)
+        yield Call("aten::argsort.stable_out", [x, True, dim, descending], [like(x, torch.int64)])
     for name in ("cummax", "cummin"):
-        yield OneCall(f"aten::{name}.out", [x, dim], [like(x), like(x, torch.int64)])
+        yield Call(f"aten::{name}.out", [x, dim], [like(x), like(x, torch.int64)])
     if x.is_floating_point():
-        yield OneCall("aten::logcumsumexp.out", [x, dim], [like(x)])
+        yield Call("aten::logcumsumexp.out", [x, dim], [like(x)])
 
 
-def selections(x: torch.Tensor, dim: int) -> Iterator[OneCall]:
+def selections(x: torch.Tensor, dim: int) -> Iterator[Call]:
     length = x.shape[dim] if x.dim() else 1
     first = x.narrow(dim, 0, 1) if x.dim() else x
     for keep in (False, True):
@@ -52,10 +53,10 @@ def selections(x: torch.Tensor, dim: int) -> Iterator[OneCall]:
             ("kthvalue.values", [x, (length + 1) // 2, dim, keep]),
             ("kthvalue.values", [x, length, dim, keep]),
         ):
-            yield OneCall(f"aten::{name}", arguments, [like(out), like(out, torch.int64)])
+            yield Call(f"aten::{name}", arguments, [like(out), like(out, torch.int64)])
 
 
-def largest(x: torch.Tensor, dim: int) -> Iterator[OneCall]:
+def largest(x: torch.Tensor, dim: int) -> Iterator[Call]:
     length = x.shape[dim] if x.dim() else 1
     for k in {1, length // 64, length // 64 + 1, length}:
         if k > length or not x.dim():
@@ -64,7 +65,7 @@ def largest(x: torch.Tensor, dim: int) -> Iterator[OneCall]:
             for in_order in (False, True):
                 out = x.narrow(dim, 0, k)
                 outs = [like(out), like(out, torch.int64)]
-                yield OneCall("aten::topk.values", [x, k, dim, most, in_order], outs)
+                yield Call("aten::topk.values", [x, k, dim, most, in_order], outs)
 
 
 @pytest.mark.parametrize("dtype", REAL)
@@ -76,12 +77,12 @@ def test_ranks_and_layouts(dtype: torch.dtype, tmp_path: Path) -> None:
         (tied(dtype, 30, 4), 0),
         (permuted(tied(dtype, 2, 18, 3, 2), 0, 2, 3, 1), 1),
     ]
-    calls: list[OneCall] = []
+    calls: list[Call] = []
     for x, dim in inputs:
         calls += sorts(x, dim)
         if dtype != torch.bool:
             calls += [*selections(x, dim), *largest(x, dim)]
-            calls.append(OneCall("aten::median.out", [x], [x.new_empty(())]))
+            calls.append(Call("aten::median.out", [x], [x.new_empty(())]))
     names = list(compilers())
     check_calls(calls, tmp_path, names[REAL.index(dtype) % len(names)])
 
@@ -90,7 +91,7 @@ def test_ranks_and_layouts(dtype: torch.dtype, tmp_path: Path) -> None:
 def test_long_rows_with_ties(dtype: torch.dtype, tmp_path: Path) -> None:
     """The order of equal elements depends on each step of the algorithm."""
     torch.manual_seed(1)
-    calls: list[OneCall] = []
+    calls: list[Call] = []
     for length in (17, 300, 3000):
         x = tied(dtype, 2, length)
         wide = torch.randint(0, length, (2, length)).to(dtype)
@@ -150,7 +151,7 @@ def worst_row(n: int) -> torch.Tensor:
 
 
 def test_rows_that_exhaust_the_depth(tmp_path: Path) -> None:
-    calls: list[OneCall] = []
+    calls: list[Call] = []
     for divisor in (1, 2, 5):
         x = (worst_row(600) // divisor).float()
         calls += [*sorts(x, 0)]
@@ -159,7 +160,7 @@ def test_rows_that_exhaust_the_depth(tmp_path: Path) -> None:
                 for in_order in (False, True):
                     out = x[:k]
                     outs = [like(out), like(out, torch.int64)]
-                    calls.append(OneCall("aten::topk.values", [x, k, 0, most, in_order], outs))
+                    calls.append(Call("aten::topk.values", [x, k, 0, most, in_order], outs))
     check_calls(calls, tmp_path)
 
 
@@ -167,7 +168,5 @@ def test_empty_rows(tmp_path: Path) -> None:
     x = torch.empty(2, 0, 3)
     calls = [*sorts(x, 1), *sorts(x, 0), *largest(x, 0)]
     for dtype in REAL[:-1]:
-        calls.append(
-            OneCall("aten::median.out", [torch.empty(0, dtype=dtype)], [torch.empty((), dtype=dtype)])
-        )
+        calls.append(Call("aten::median.out", [torch.empty(0, dtype=dtype)], [torch.empty((), dtype=dtype)]))
     check_calls(calls, tmp_path)

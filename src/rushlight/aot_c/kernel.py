@@ -363,6 +363,8 @@ class Kernel:
         if target in PARTS:
             value = self.load(element, source, target)
             return value if source not in PARTS else f"({C_TYPES[target]}){value}"
+        if source in PARTS and target == BOOL:
+            return f"({element} != 0)"
         if source in PARTS:
             part = self.real_part(element, source)
             return self.store(part, PARTS[source], target)

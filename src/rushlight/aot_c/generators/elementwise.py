@@ -24,6 +24,7 @@ from rushlight.aot_c.dtypes import (
     BOOL,
     FLOATING,
     LONG,
+    PARTS,
     c_compute,
     compute_type,
     float_result,
@@ -62,7 +63,9 @@ def broadcast(tensors: Sequence[TensorValue]) -> list[int]:
 
 def require_cast(k: Kernel, source: ScalarType, target: ScalarType) -> None:
     """Raises Unsupported if torch does not write results of dtype `source` to a tensor of dtype `target`."""
-    loses = (source in FLOATING and target not in FLOATING) or (source != BOOL and target == BOOL)
+    loses_part = source in PARTS and target not in PARTS
+    loses_fraction = source in FLOATING and target not in FLOATING and target not in PARTS
+    loses = loses_part or loses_fraction or (source != BOOL and target == BOOL)
     k.require(not loses, f"results of {name_of(source)} cannot be written to a tensor of {name_of(target)}")
 
 

@@ -71,6 +71,8 @@ def _scatter(
     require_index(k, index)
     axis = normalized(k, k.integer(1), source.rank)
     k.require(source.dtype == out.dtype, "the dtypes differ")
+    if reduction != "assign":
+        compute_type(out.dtype)
     k.require_shape(out, source.sizes)
     part = None if is_number else k.tensor(value_position)
     k.require(part is None or part.dtype == out.dtype, "the dtypes differ")
