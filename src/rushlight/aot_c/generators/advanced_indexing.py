@@ -23,7 +23,7 @@ from contextlib import ExitStack
 from rushlight.aot_c.code import terms
 from rushlight.aot_c.dtypes import BOOL
 from rushlight.aot_c.errors import Unsupported
-from rushlight.aot_c.generators.copies import copy_elements, is_same_memory
+from rushlight.aot_c.generators.copies import start_from
 from rushlight.aot_c.generators.indexing import add_elements, position, require_index
 from rushlight.aot_c.kernel import Generator, Kernel
 from rushlight.aot_c.loops import Nest, plus
@@ -179,11 +179,7 @@ def _index_put(
 ) -> None:
     k.require(source.dtype == out.dtype == values.dtype, "the dtypes differ")
     k.require_shape(out, source.sizes)
-    k.in_place = True
-    target = k.write(out)
-    if not is_same_memory(source, out):
-        names = (k.read(source, "in"), target)
-        copy_elements(k, source, out, Nest.over(out.sizes, source, out), 0, 0, names)
+    target = start_from(k, source, out)
 
     def assigned(old: str, new: str) -> str:
         return add_elements(k, out.dtype, old, new) if accumulate else new

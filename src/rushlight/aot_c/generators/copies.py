@@ -81,6 +81,20 @@ def is_same_memory(source: TensorValue, out: TensorValue) -> bool:
     )
 
 
+def start_from(k: Kernel, source: TensorValue, out: TensorValue) -> str:
+    """Writes a result that begins as a copy of a tensor of its shape, or that already is in its memory.
+
+    Returns:
+        The name of the pointer to the result.
+    """
+    k.in_place = True
+    target = k.write(out)
+    if not is_same_memory(source, out):
+        names = (k.read(source, "in"), target)
+        copy_elements(k, source, out, Nest.over(out.sizes, source, out), 0, 0, names)
+    return target
+
+
 def broadcast_copy(k: Kernel, source: TensorValue, out: TensorValue) -> None:
     """Copies a tensor to a result to which it broadcasts, and converts its dtype."""
     if source.rank > out.rank or any(

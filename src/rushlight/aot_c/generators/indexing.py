@@ -21,7 +21,7 @@ from collections.abc import Callable
 
 from rushlight.aot_c.code import terms
 from rushlight.aot_c.dtypes import BOOL, C_TYPES, FLOAT, FLOATING, LONG, SIXTEEN, compute_type
-from rushlight.aot_c.generators.copies import copy_elements, is_same_memory
+from rushlight.aot_c.generators.copies import start_from
 from rushlight.aot_c.generators.fills import stored_number
 from rushlight.aot_c.generators.shapes import normalized
 from rushlight.aot_c.kernel import Generator, Kernel
@@ -179,11 +179,7 @@ def _index_slices(
         "the dtypes of input and result differ, or the rank of the index is above 1",
     )
     k.require_shape(out, source.sizes)
-    k.in_place = True
-    target = k.write(out)
-    if not is_same_memory(source, out):
-        names = (k.read(source, "in"), target)
-        copy_elements(k, source, out, Nest.over(out.sizes, source, out), 0, 0, names)
+    target = start_from(k, source, out)
     if index.numel * out.numel == 0:
         return
     b = k.read(index, "index")

@@ -28,7 +28,7 @@ from contextlib import contextmanager, nullcontext
 from rushlight.aot_c.code import terms
 from rushlight.aot_c.dtypes import BOOL, C_TYPES, FLOAT, FLOATING, LONG, SIXTEEN, c_compute, compute_type
 from rushlight.aot_c.errors import Unsupported
-from rushlight.aot_c.generators.copies import broadcast_copy, copy_elements, is_same_memory
+from rushlight.aot_c.generators.copies import broadcast_copy, copy_elements, is_same_memory, start_from
 from rushlight.aot_c.generators.elementwise import broadcast
 from rushlight.aot_c.generators.fills import stored_number
 from rushlight.aot_c.generators.indexing import (
@@ -76,11 +76,7 @@ def _scatter(
     k.require_shape(out, source.sizes)
     part = None if is_number else k.tensor(value_position)
     k.require(part is None or part.dtype == out.dtype, "the dtypes differ")
-    k.in_place = True
-    target = k.write(out)
-    if not is_same_memory(source, out):
-        names = (k.read(source, "in"), target)
-        copy_elements(k, source, out, Nest.over(out.sizes, source, out), 0, 0, names)
+    target = start_from(k, source, out)
     if index.numel == 0:
         return
     ranks = {max(tensor.rank, 1) for tensor in (index, source, part) if tensor is not None}
@@ -206,11 +202,7 @@ def _as_strided_scatter(k: Kernel) -> None:
     k.require_shape(out, source.sizes)
     k.require(source.strides == out.strides, "the input and the result have different dim orders")
     k.require(_is_injective(sizes, strides), "the view contains an element twice")
-    k.in_place = True
-    target = k.write(out)
-    if not is_same_memory(source, out):
-        names = (k.read(source, "in"), target)
-        copy_elements(k, source, out, Nest.over(out.sizes, source, out), 0, 0, names)
+    target = start_from(k, source, out)
     nest = Nest(2)
     for d, size in enumerate(sizes):
         nest.push(size, part.strides[d], strides[d])
