@@ -150,6 +150,7 @@ _INSTRUCTIONS = {
     "avx512f": "AVX-512",
     "avx512_vnni": "VNNI",
     "avx512_bf16": "BF16",
+    "amx_int8": "AMX",
     "asimd": "NEON",
     "asimddp": "dot products",
     "i8mm": "i8mm",

@@ -2,6 +2,10 @@
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
@@ -23,6 +27,20 @@ bool has_avxvnni() {
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
 }
 
+// Returns whether this process may use AMX's tile registers and int8 products. Linux allows a process to use these
+// registers only after a request (https://docs.kernel.org/arch/x86/xstate.html).
+bool has_amx() {
+#if defined(__x86_64__) && defined(__linux__)
+  constexpr unsigned kTiles = 1u << 24, kInt8 = 1u << 25;          // CPUID(7, 0).edx
+  constexpr int kRequestPermission = 0x1023, kTileRegisters = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & kTiles) && (d & kInt8) &&
+         syscall(SYS_arch_prctl, kRequestPermission, kTileRegisters) == 0;
+#else
+  return false;
+#endif
+}
+
 // Returns whether the floating-point units have 256 bits and not 512, from AMD's performance identifiers (AMD64 manual,
 // volume 3, appendix E).
 bool has_halves() {
@@ -38,6 +56,7 @@ CpuFeatures detect() {
              __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
   f.avxvnni = f.avx2 && has_avxvnni();
   f.avx512vnni = f.avx512 && __builtin_cpu_supports("avx512vnni");
+  f.avx512amx = f.avx512vnni && has_amx();
   f.avx512vbmi = f.avx512 && __builtin_cpu_supports("avx512vbmi");
   f.avx512bf16 = f.avx512 && __builtin_cpu_supports("avx512bf16");
   f.avx512halves = f.avx512 && has_halves();

@@ -9,6 +9,7 @@ struct CpuFeatures {
   bool avx512 = false;        // AVX-512 F, VL, BW and DQ, with all of avx2
   bool avxvnni = false;       // AVX-VNNI (int8 dot products), with all of avx2
   bool avx512vnni = false;    // AVX-512 VNNI, with all of avx512
+  bool avx512amx = false;     // AMX (int8 matrix products in tile registers), with all of avx512vnni
   bool avx512vbmi = false;    // AVX-512 VBMI (permutations of bytes), with all of avx512
   bool avx512bf16 = false;    // AVX-512 BF16, with all of avx512
   bool avx512halves = false;  // 512-bit instructions run as two 256-bit halves, with all of avx512

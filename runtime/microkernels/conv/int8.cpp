@@ -262,11 +262,11 @@ namespace {
 
 // Returns whether tiles can read such windows in place as rows, and whether there are enough rows.
 bool can_read_windows(const Int8Microkernels& kernels, const Int8Window& w, int64_t inputs, int64_t outputs) {
-  constexpr int64_t kMinRows = 10;
+  const int64_t least = kernels.rows * 5 / 7;
   const int64_t width = w.out_size[2], parts = (width + kernels.rows - 1) / kernels.rows;
   const int64_t rows = 2 * width <= kernels.rows ? 2 * width : width / std::max<int64_t>(1, parts);
   return kernels.gemm_results && kernels.lhs_size == 1 && has_lines(w) && w.dilation[1] == 1 && w.dilation[2] == 1 &&
-         w.kernel[2] * inputs % kernels.group == 0 && rows >= kMinRows &&
+         w.kernel[2] * inputs % kernels.group == 0 && rows >= least &&
          (outputs - 1) % column_step(kernels) >= kernels.lanes;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 // The maximum number of bytes of rows of the LHS. They stay in the L2 cache together with the panels of the RHS.
 constexpr int64_t kBlockBytes = 160 * 1024;
-constexpr int64_t kMaxRows = 16, kMaxColumns = 64;
+constexpr int64_t kMaxRows = 32, kMaxColumns = 64;
 // The maximum number of bytes of sums. They are converted to results while they are in the L1 cache.
 constexpr int64_t kSumBytes = 8 * 1024;
 static_assert(kSumBytes >= kMaxRows * kMaxColumns * 4);
@@ -209,8 +209,15 @@ void multiply_to_results(const Int8Microkernels& kernels, const Int8Gemm& p, con
   }
   for (int64_t i = 0, count = 0; i < block.rows; i += count) {
     const int64_t left = block.rows - i;
+    end.done = 0;
     if (p.windows) {
       count = next_windows(kernels, *p.windows, block.row + i, left, &tile);
+    } else if (kernels.release_shapes && block.rows >= kernels.rows) {
+      // All tiles have the same height. The last tile computes some rows a second time.
+      count = std::min<int64_t>(left, kernels.rows);
+      end.done = kernels.rows - count;
+      tile.lhs = lhs + (i - end.done) * tile.lhs_stride;
+      tile.half_step = kernels.rows / 2 * tile.lhs_stride;
     } else {
       // A full tile is followed by no rows, or by at least half a tile.
       const bool is_full = left == kernels.rows || left - kernels.rows >= kernels.rows / 2;
@@ -227,7 +234,7 @@ void multiply_to_results(const Int8Microkernels& kernels, const Int8Gemm& p, con
       pending->exists = true;
       pending->end = end;
     } else {
-      kernels.gemm_results(static_cast<int>(count), vectors, tile, end);
+      kernels.gemm_results(static_cast<int>(count + end.done), vectors, tile, end);
     }
     tile.ahead += tile.runs * tile.groups * tile.ahead_step;
   }
@@ -340,15 +347,25 @@ void zero_corrections(const Int8Microkernels& kernels, const void* packed, int64
 
 size_t gemm_scratch(const Int8Microkernels& kernels, int64_t k) {
   const int64_t lhs = block_rows(kernels, k) * lhs_stride(kernels, k) * kernels.lhs_size;
-  return static_cast<size_t>(kSumBytes + round_up(lhs, 64));
+  const auto bytes = static_cast<size_t>(kSumBytes + round_up(lhs, 64));
+  return kernels.smaller ? std::max(bytes, gemm_scratch(*kernels.smaller, k)) : bytes;
 }
 
 void multiply(const Int8Microkernels& kernels, const Int8Gemm& p, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
               void* scratch) {
+  bool repeats = false;
+  if (kernels.smaller && p.rhs) {
+    const int64_t run = round_up(p.windows ? p.windows->run : p.k, kernels.group) / kernels.group;
+    repeats = kernels.repeated_groups(run) != 0;
+    // Rows of windows are not packed, so that no groups can be repeated.
+    const bool is_smaller = !kernels.is_faster(p.windows ? p.windows->width : m1 - m0, run) || (repeats && p.windows) ||
+                            p.out_kind == Int8Gemm::Out::Int32;
+    if (is_smaller) return multiply(*kernels.smaller, p, m0, m1, n0, n1, scratch);
+  }
   int32_t* const sums = static_cast<int32_t*>(scratch);
   uint8_t* const lhs = static_cast<uint8_t*>(scratch) + kSumBytes;
   if (p.rhs == nullptr) return multiply_columns(kernels, p, m0, m1, n0, n1, sums, lhs);
-  const bool in_place = is_read_in_place(kernels, p);
+  const bool in_place = !repeats && is_read_in_place(kernels, p);
   const int64_t stride = p.windows ? p.windows->row_step : in_place ? p.lhs_stride : lhs_stride(kernels, p.k);
   const int64_t depth = round_up(p.k, kernels.group);
   const int64_t step = column_step(kernels);
@@ -357,6 +374,7 @@ void multiply(const Int8Microkernels& kernels, const Int8Gemm& p, int64_t m0, in
   const bool gives_results = kernels.gemm_results && p.out_kind != Int8Gemm::Out::Int32;
 
   PendingTile pending;
+  Int8TileShapes shapes;
   for (int64_t row = m0; row < m1;) {
     // All blocks have similar sizes, so that no tile is much smaller than the others.
     const int64_t blocks = (m1 - row + most - 1) / most;
@@ -364,12 +382,14 @@ void multiply(const Int8Microkernels& kernels, const Int8Gemm& p, int64_t m0, in
     const int64_t tiles = (rows + kernels.rows - 1) / kernels.rows;
     const uint8_t* const from = in_place ? p.lhs + row * stride : lhs;
     if (!p.windows && !in_place) read_lhs(kernels, p, row, rows, depth, stride, lhs);
+    if (repeats) kernels.repeat_in_lhs(depth / kernels.group, rows, stride, lhs);
     for (int64_t column = n0; column < n1; column += step) {
       const Block block{row, rows, column, std::min(step, n1 - column)};
       Int8Tile tile{};
       tile.lhs_stride = stride;
       tile.rhs = panels + column * depth;
       tile.groups = depth / kernels.group;
+      tile.shapes = &shapes;
       tile.sums = sums;
       tile.sums_stride = panel_vectors(kernels, std::min(step, p.n - column)) * kernels.lanes;
       if (p.windows) {
@@ -390,6 +410,7 @@ void multiply(const Int8Microkernels& kernels, const Int8Gemm& p, int64_t m0, in
     row += rows;
   }
   if (pending.exists) kernels.finish_pipelined(sums, pending.end);
+  if (shapes.rows != 0) kernels.release_shapes();
 }
 
 }  // namespace rushlight::microkernels

@@ -43,6 +43,7 @@ RL_INLINE void add_quads(Sums16& sums, __m512i lhs, __m512i rhs) {
 #include "microkernels/dwconv/impl/int8_3x3_avx512.h"
 #include "microkernels/dwconv/impl/int8_quads_avx512.h"
 #include "microkernels/gemm/impl/int4_panel_avx512.h"
+#include "microkernels/gemm/impl/int8_amx.h"
 #include "microkernels/gemm/impl/int8_avx512.h"
 #include "microkernels/tables/impl/int8.h"
 
@@ -80,5 +81,6 @@ static constexpr Int8Microkernels make_table() {
 }
 
 extern const Int8Microkernels table = make_table();
+extern const Int8Microkernels amx_table = with_amx(make_table());
 
 }  // namespace rushlight::microkernels::avx512vnni_int8

@@ -69,11 +69,16 @@ bool has_vectors(int bits) {
 constexpr struct {
   const char* bytes;
   const char* floats;
-} kFloats[] = {{"avx512vnni", "avx512"}, {"avxvnni", "avx2"}, {"neon_i8mm", "neon"}, {"neon_dotprod", "neon"}};
+} kFloats[] = {{"avx512amx", "avx512"},
+               {"avx512vnni", "avx512"},
+               {"avxvnni", "avx2"},
+               {"neon_i8mm", "neon"},
+               {"neon_dotprod", "neon"}};
 
 // All values that RUSHLIGHT_ISA may have, on any machine.
 constexpr const char* kNames[] = {
-    "generic", "avx2",  "avxvnni", "avx512", "avx512vnni", "neon", "neon_dotprod", "neon_i8mm", "rvv", "rvv256",
+    "generic", "avx2",         "avxvnni",   "avx512", "avx512vnni", "avx512amx",
+    "neon",    "neon_dotprod", "neon_i8mm", "rvv",    "rvv256",
 #if RUSHLIGHT_STAND_INS
     "wide",    "fours",
 #endif
@@ -88,7 +93,7 @@ const char* read_wanted_isa() {
   RL_LOG(
       Warning,
       "RUSHLIGHT_ISA=%.40s names no instruction set and has no effect; the names are generic, avx2, avxvnni, avx512, "
-      "avx512vnni, neon, neon_dotprod, neon_i8mm, rvv and rvv256",
+      "avx512vnni, avx512amx, neon, neon_dotprod, neon_i8mm, rvv and rvv256",
       wanted);
   return nullptr;
 }

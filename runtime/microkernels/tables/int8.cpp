@@ -25,7 +25,7 @@ namespace avx512_int8 {
 extern const Int8Microkernels table;
 }
 namespace avx512vnni_int8 {
-extern const Int8Microkernels table;
+extern const Int8Microkernels table, amx_table;
 }
 #endif
 #if RL_HAS_NEON
@@ -56,15 +56,24 @@ extern const Int8Microkernels table;
 namespace {
 
 #if RL_HAS_AVX512
-Int8Microkernels joined_with_vbmi() {
-  Int8Microkernels t = joined(avx512vnni_int8::table, avx512_int8::table);
-  if (cpu_features().avx512vbmi) t.loops.look_up = avx512vnni_int8::table.loops.look_up;
+Int8Microkernels joined_with_vbmi(const Int8Microkernels& products) {
+  Int8Microkernels t = joined(products, avx512_int8::table);
+  if (cpu_features().avx512vbmi) t.loops.look_up = products.loops.look_up;
   return t;
 }
 
 const Int8Microkernels* joined_avx512vnni() {
-  static const Int8Microkernels table = joined_with_vbmi();
+  static const Int8Microkernels table = joined_with_vbmi(avx512vnni_int8::table);
   return cpu_features().avx512vnni ? &table : nullptr;
+}
+
+const Int8Microkernels* joined_avx512amx() {
+  static const Int8Microkernels table = [] {
+    Int8Microkernels t = joined_with_vbmi(avx512vnni_int8::amx_table);
+    t.smaller = joined_avx512vnni();
+    return t;
+  }();
+  return cpu_features().avx512amx ? &table : nullptr;
 }
 #endif
 #if RL_HAS_AVX2
@@ -82,6 +91,7 @@ struct Entry {
 // The tables in the order of preference.
 constexpr Entry kEntries[] = {
 #if RL_HAS_AVX512
+    {"avx512amx", &joined_avx512amx},
     {"avx512vnni", &joined_avx512vnni},
 #endif
 #if RL_HAS_AVX2

@@ -9,6 +9,12 @@
 
 namespace rushlight::microkernels {
 
+// The shapes of the tile registers of a matrix unit. The unit takes long to change them.
+struct Int8TileShapes {
+  int rows = 0;  // rows of a tile; 0: no shapes are set
+  int64_t groups = 0;
+};
+
 // sums[i, j] = sum over k of lhs[i, k] * rhs[k, j], for packed operands.
 struct Int8Tile {
   const void* lhs;     // [rows, groups * group], packed by pack_lhs()
@@ -25,6 +31,9 @@ struct Int8Tile {
   // For gemm_results(): memory to prefetch into the L2 cache, and the number of bytes to prefetch for each group.
   const int8_t* ahead = nullptr;
   int64_t ahead_step = 0;
+  // For a table with release_shapes(): the shapes that tile registers have and keep. If it is null, they have none and
+  // keep none.
+  Int8TileShapes* shapes = nullptr;
 };
 
 // Rows that are packed as an LHS. Number j of row i is from[i * from_stride + j] ^ sign_mask, as int8.
@@ -127,6 +136,8 @@ struct TileEpilogue {
   int64_t columns;
   const int8_t* others = nullptr;  // Int8Sum::others for this tile
   bool has_other_mask = false;     // whether Int8Sum::sign_mask is not 0
+  // For gemm_results() of a table with release_shapes(): the first rows of the tile, which have no results in `out`.
+  int64_t done = 0;
 };
 
 // sums[i, c] = sum over t of pixels[i * taps + t][c] * weights[t / 2, c, t % 2].
@@ -262,6 +273,17 @@ struct Int8Microkernels {
   // Applies the epilogue `end` to the sums of the last tile of gemm_pipelined().
   void (*finish_pipelined)(const int32_t* sums, const TileEpilogue& end);
 
+  // Only for tables of a matrix unit. Clears the tile registers and their shapes.
+  void (*release_shapes)();
+  // Returns the number of groups that gemm_results() multiplies twice in a run of `groups` groups. If it is not 0,
+  // repeat_in_lhs() must change a packed LHS first. Its rows have space for a multiple of 64 bytes.
+  int64_t (*repeated_groups)(int64_t groups);
+  void (*repeat_in_lhs)(int64_t groups, int64_t rows, int64_t stride, void* lhs);
+  // Returns whether this table is faster than `smaller` for tiles of `rows` rows with `groups` groups in a run.
+  bool (*is_faster)(int64_t rows, int64_t groups);
+  // A table with the same packed operands for other products, or null.
+  const Int8Microkernels* smaller;
+
   void (*dots)(int64_t rows, int64_t columns, const Int8Dots& dots);
 
   void (*channel_sums)(const Int8Channels& channels, int64_t pixels);
@@ -309,8 +331,8 @@ struct Int8Microkernels {
 // Returns the best table for this machine, or the table that the environment variable RUSHLIGHT_ISA selects. It is
 // chosen only once.
 const Int8Microkernels& int8_microkernels();
-// Returns a table by name (generic, avx2, avxvnni, avx512, avx512vnni, neon, neon_dotprod, neon_i8mm, rvv, rvv256), or
-// null if this machine or build does not have it.
+// Returns a table by name (generic, avx2, avxvnni, avx512, avx512vnni, avx512amx, neon, neon_dotprod, neon_i8mm, rvv,
+// rvv256), or null if this machine or build does not have it.
 const Int8Microkernels* int8_microkernels_named(const char* name);
 
 }  // namespace rushlight::microkernels

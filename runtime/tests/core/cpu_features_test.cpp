@@ -16,6 +16,7 @@ TEST(CpuFeatures, AnInstructionSetIncludesThoseItIsBuiltOn) {
   EXPECT_TRUE(f.avx2 || !f.avx512);
   EXPECT_TRUE(f.avx2 || !f.avxvnni);
   EXPECT_TRUE(f.avx512 || !f.avx512vnni);
+  EXPECT_TRUE(f.avx512vnni || !f.avx512amx);
   EXPECT_TRUE(f.avx512 || !f.avx512bf16);
   EXPECT_TRUE(f.neon_dotprod || !f.neon_i8mm);
 }
@@ -43,6 +44,7 @@ TEST(CpuFeatures, FeaturesAreThoseThatLinuxLists) {
   EXPECT_EQ(cpu_features().avx2, avx2);
   EXPECT_EQ(cpu_features().avx512, avx512);
   EXPECT_EQ(cpu_features().avx512vnni, avx512 && has("avx512_vnni"));
+  EXPECT_EQ(cpu_features().avx512amx, cpu_features().avx512vnni && has("amx_tile") && has("amx_int8"));
   EXPECT_EQ(cpu_features().avx512bf16, avx512 && has("avx512_bf16"));
   EXPECT_EQ(cpu_features().avxvnni, avx2 && has("avx_vnni"));
 }

@@ -139,9 +139,11 @@ struct Convolution {
 TEST_P(Int8ConvTest, WindowsOverAnImageGiveWhatGatheredOnesGive) {
   if (!kernels.gemm_results) GTEST_SKIP() << "windows are gathered";
   const int64_t height = 5, n = column_step(kernels) + kernels.lanes + 5;
-  for (const int64_t width : {5, 7, 11, 14, 20, 28}) {
+  const auto widths =
+      kernels.rows > 14 ? std::vector<int64_t>{11, 16, 24, 32, 56} : std::vector<int64_t>{5, 7, 11, 14, 20, 28};
+  for (const int64_t width : widths) {
     for (const int64_t stride : {1, 2}) {
-      for (const int64_t inputs : {4, 20}) {
+      for (const int64_t inputs : {4, 20, 48}) {
         const int64_t size[] = {(height - 1) * stride + 1, (width - 1) * stride + 1}, channels = inputs + 3;
         const int64_t k = 9 * inputs, m = height * width;
         const auto image = numbers(size[0] * size[1] * channels), rhs = numbers(n * k), others = numbers(m * n);
@@ -175,7 +177,8 @@ TEST_P(Int8ConvTest, WindowsOverAnImageGiveWhatGatheredOnesGive) {
 TEST_P(Int8ConvTest, PixelsReadWhereTheyLieGiveWhatGatheredOnesGive) {
   if (!kernels.gemm_results) GTEST_SKIP() << "pixels are gathered";
   const int64_t height = 5, n = column_step(kernels) + kernels.lanes + 5;
-  for (const int64_t width : {5, 7, 14, 28}) {
+  const auto widths = kernels.rows > 14 ? std::vector<int64_t>{11, 16, 28, 56} : std::vector<int64_t>{5, 7, 14, 28};
+  for (const int64_t width : widths) {
     for (const int64_t inputs : {4, 120}) {
       // No window may need the last line and the last column.
       const int64_t channels = inputs + 3, m = height * width;

@@ -21,8 +21,8 @@ extern const Int8Microkernels table;
 inline std::vector<const Int8Microkernels*> all_int8_sets() {
   std::vector<const Int8Microkernels*> sets = assisted_sets();
   sets.push_back(&fours_int8::table);
-  for (const char* name :
-       {"generic", "neon", "neon_dotprod", "neon_i8mm", "rvv", "rvv256", "avx2", "avxvnni", "avx512", "avx512vnni"}) {
+  for (const char* name : {"generic", "neon", "neon_dotprod", "neon_i8mm", "rvv", "rvv256", "avx2", "avxvnni", "avx512",
+                           "avx512vnni", "avx512amx"}) {
     if (const Int8Microkernels* set = int8_microkernels_named(name)) sets.push_back(set);
   }
   return sets;

@@ -42,7 +42,7 @@ INSTANTIATE_TEST_SUITE_P(Sets, Int8GemmTest, testing::ValuesIn(all_int8_sets()),
 
 TEST_P(Int8GemmTest, ProductsToBytesFloatsAndSums) {
   if (is_slow()) GTEST_SKIP() << "this processor has no vpdpbusd";
-  for (const int64_t k : {1, 30, 1203, 6000}) {
+  for (const int64_t k : {1, 30, 147, 320, 1203, 6000}) {
     for (const int64_t m : {1, 5, 37, 98}) {
       const int64_t n = 2 * column_step(kernels) + 5;
       const auto lhs = numbers(m * k), rhs = numbers(n * k);

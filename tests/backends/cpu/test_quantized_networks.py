@@ -129,7 +129,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         return folder, exported.module()(x), last.scale if isinstance(last, Dequantize) else 0.0
 
 
-@pytest.mark.parametrize("isa", ["", "avx2", "avxvnni", "generic", "fours"])
+@pytest.mark.parametrize("isa", ["", "avx512vnni", "avx2", "avxvnni", "generic", "fours"])
 def test_results_are_those_of_the_quantized_program(case: tuple[Path, Any, float], isa: str) -> None:
     folder, want, quantum = case
     environment = os.environ | ({"RUSHLIGHT_ISA": isa} if isa else {})

@@ -17,6 +17,7 @@ from rushlight.backends.cpu.target import TARGETS, host_target
     [
         ("generic", "generic"),
         ("avx2", "avx2"),
+        ("avx512amx", "avx512"),
         ("avxvnni", "avx2"),
         ("neon_i8mm", "neon"),
         ("rvv256", "rvv256"),

@@ -83,15 +83,25 @@ RL_INLINE void store_results(const Sums (&acc)[Rows][Vectors], const Int8End& e,
   if constexpr (kRest > 0) store_rows<kRest, Summed>(acc, Rows - kRest, e, c, others, to, stride);
 }
 
-// As store_results(), for columns of which some do not exist, and for sums whose scaled values may exceed 32 bits. It
-// is one function for all row counts, to save code.
+// As store_results(), for columns of which some do not exist, and for sums whose scaled values may exceed 32 bits. If
+// `correction` is not null, the sums do not include it. It is one function for all row counts, to save code.
 template <int Vectors, bool Summed, bool Limited>
 static __attribute__((noinline)) void store_any(const Sums* acc, int64_t rows, const ResultsEnd& p,
-                                                const int8_t* others, uint8_t* to, int64_t stride) {
+                                                const Sums* correction, const int8_t* others, uint8_t* to,
+                                                int64_t stride) {
   ColumnEnd c = p.columns;
-  c.correction[0] = c.correction[1] = __m512i{};
+  RL_UNROLL for (int j = 0; j < 2; ++j) c.correction[j] = correction ? correction[j] : Sums{};
   const SumRows sums{reinterpret_cast<const int32_t*>(acc), Vectors * kLanes, rows, 0, stride};
   requantize_columns<Vectors, Limited, Summed, false>(p.bytes, c, sums, sums.sums, others, to);
+}
+
+using StoreAny = void (*)(const Sums* acc, int64_t rows, const ResultsEnd& p, const Sums* correction,
+                          const int8_t* others, uint8_t* to, int64_t stride);
+RL_INLINE StoreAny store_any_of(int vectors, bool summed, bool limited) {
+  static constexpr StoreAny all[] = {
+      &store_any<1, false, false>, &store_any<1, false, true>, &store_any<1, true, false>, &store_any<1, true, true>,
+      &store_any<2, false, false>, &store_any<2, false, true>, &store_any<2, true, false>, &store_any<2, true, true>};
+  return all[4 * (vectors - 1) + 2 * summed + limited];
 }
 
 template <int Rows, int Vectors, bool Summed, bool Windows>
@@ -115,7 +125,7 @@ static void int8_results(const Int8Tile& t, const TileEpilogue& end) {
   Sums sums[Rows][Vectors];
   RL_UNROLL for (int i = 0; i < Rows; ++i) { RL_UNROLL for (int j = 0; j < Vectors; ++j) sums[i][j] = acc[i][j]; }
   const auto store = limited ? &store_any<Vectors, Summed, true> : &store_any<Vectors, Summed, false>;
-  store(&sums[0][0], Rows, p, others, to, end.out_stride);
+  store(&sums[0][0], Rows, p, nullptr, others, to, end.out_stride);
 }
 
 // The parameters of the float32 epilogue of a panel, for all its tiles.
@@ -172,7 +182,7 @@ static __attribute__((noinline)) void store_reals_by_row(const Sums* acc, int64_
     float* to = static_cast<float*>(end.out) + j * kLanes;
     for (int64_t i = 0; i < rows; ++i, to += end.out_stride) {
       const Sums sums = Sums(Lanes(acc[i * Vectors + j]) - how.zero(i) * rhs_sums);
-      store_real(sums, how.scales[i] * multiplier, offset, e, how.accumulate, lanes, to);
+      store_real(sums, how.scales[i * how.step] * multiplier, offset, e, how.accumulate, lanes, to);
     }
   }
 }

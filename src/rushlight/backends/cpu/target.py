@@ -67,7 +67,13 @@ TARGETS = {
 }
 
 # Instruction sets with 8-bit products, and for each the target with its float32 instructions.
-_BASE_TARGETS = {"avx512vnni": "avx512", "avxvnni": "avx2", "neon_i8mm": "neon", "neon_dotprod": "neon"}
+_BASE_TARGETS = {
+    "avx512amx": "avx512",
+    "avx512vnni": "avx512",
+    "avxvnni": "avx2",
+    "neon_i8mm": "neon",
+    "neon_dotprod": "neon",
+}
 
 
 def target_named(name: str) -> Target:
