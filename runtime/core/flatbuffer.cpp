@@ -1,6 +1,53 @@
 #include "core/flatbuffer.h"
 
 namespace rushlight::flatbuffer {
+
+const uint8_t* Table::field(uint16_t vtable_offset) const {
+  if (at_ == nullptr) {
+    return nullptr;
+  }
+  const uint8_t* vtable = at_ - load<int32_t>(at_);
+  if (vtable_offset >= load<uint16_t>(vtable)) {
+    return nullptr;
+  }
+  const uint16_t offset = load<uint16_t>(vtable + vtable_offset);
+  return offset == 0 ? nullptr : at_ + offset;
+}
+
+const uint8_t* Table::target(uint16_t vtable_offset) const {
+  const uint8_t* at = field(vtable_offset);
+  return at == nullptr ? nullptr : follow(at);
+}
+
+const uint8_t* Table::member(uint16_t vtable_offset, uint8_t tag) const {
+  return bits(vtable_offset, uint8_t{0}) == tag ? target(vtable_offset + 2) : nullptr;
+}
+
+uint8_t Table::bits(uint16_t vtable_offset, uint8_t fallback) const {
+  const uint8_t* at = field(vtable_offset);
+  return at == nullptr ? fallback : *at;
+}
+
+uint16_t Table::bits(uint16_t vtable_offset, uint16_t fallback) const {
+  const uint8_t* at = field(vtable_offset);
+  return at == nullptr ? fallback : load<uint16_t>(at);
+}
+
+uint32_t Table::bits(uint16_t vtable_offset, uint32_t fallback) const {
+  const uint8_t* at = field(vtable_offset);
+  return at == nullptr ? fallback : load<uint32_t>(at);
+}
+
+uint64_t Table::bits(uint16_t vtable_offset, uint64_t fallback) const {
+  const uint8_t* at = field(vtable_offset);
+  return at == nullptr ? fallback : load<uint64_t>(at);
+}
+
+std::string_view Table::string(uint16_t vtable_offset) const {
+  const uint8_t* at = target(vtable_offset);
+  return at == nullptr ? std::string_view("") : string_at(at);
+}
+
 namespace {
 
 // An offset of the format has at most 31 bits.

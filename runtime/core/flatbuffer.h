@@ -97,7 +97,7 @@ struct OperandInfo {
 
 // The operands of a table, in the schema's order, and the table's name.
 struct OperandList {
-  const char* name;
+  Name name;
   const OperandInfo* operands;
   uint16_t count;
 };
@@ -106,8 +106,14 @@ inline constexpr uint32_t kNoOperand = UINT32_MAX;
 
 // The index of an operand, and the name of the field for messages.
 struct Operand {
-  const char* field = nullptr;
-  uint32_t index = kNoOperand;
+#if defined(RUSHLIGHT_NO_MESSAGES)
+  constexpr Operand(const char*, uint32_t number) : index(number) {}
+  static constexpr const char* field = "";
+#else
+  constexpr Operand(const char* name, uint32_t number) : field(name), index(number) {}
+  const char* field;
+#endif
+  uint32_t index;
 
   bool has_value() const { return index != kNoOperand; }
 };
@@ -142,54 +148,58 @@ inline std::string_view string_at(const uint8_t* at) {
   return {reinterpret_cast<const char*>(at + 4), load<uint32_t>(at)};
 }
 
+// The bytes of a vector without elements, with as many bytes as the longest number.
+alignas(8) inline constexpr uint8_t kNoElements[16] = {};
+
 // A vector in verified bytes. T is a number, bool, enum, std::string_view or a table type. The default is an empty
 // vector.
 template <class T>
 class Vector {
   static constexpr bool kInline = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+  static constexpr size_t kStep = kInline ? sizeof(T) : 4;  // bytes from element to element
 
  public:
   class Iterator {
    public:
-    Iterator(const Vector* vector, uint32_t index) : vector_(vector), index_(index) {}
-    T operator*() const { return (*vector_)[index_]; }
+    explicit Iterator(const uint8_t* at) : at_(at) {}
+    T operator*() const { return element(at_); }
     Iterator& operator++() {
-      ++index_;
+      at_ += kStep;
       return *this;
     }
-    bool operator!=(const Iterator& other) const { return index_ != other.index_; }
+    bool operator!=(const Iterator& other) const { return at_ != other.at_; }
 
    private:
-    const Vector* vector_;
-    uint32_t index_;
+    const uint8_t* at_;
   };
 
   constexpr Vector() = default;
-  explicit Vector(const uint8_t* at) : elements_(at + 4), size_(load<uint32_t>(at)) {}
+  explicit Vector(const uint8_t* at) : at_(at) {}
 
-  uint32_t size() const { return size_; }
-  bool empty() const { return size_ == 0; }
-  // Returns the elements in place, or null if the field is absent.
+  uint32_t size() const { return load<uint32_t>(at_); }
+  bool empty() const { return size() == 0; }
+  // Returns the elements in place. The pointer is not null.
   template <class U = T, class = std::enable_if_t<std::is_arithmetic_v<U> || std::is_enum_v<U>>>
   const U* data() const {
-    return reinterpret_cast<const U*>(elements_);
+    return reinterpret_cast<const U*>(at_ + 4);
   }
   // `index` must be below size().
-  T operator[](size_t index) const {
-    if constexpr (kInline) {
-      return load<T>(elements_ + index * sizeof(T));
-    } else if constexpr (std::is_same_v<T, std::string_view>) {
-      return string_at(follow(elements_ + index * 4));
-    } else {
-      return T(follow(elements_ + index * 4));
-    }
-  }
-  Iterator begin() const { return {this, 0}; }
-  Iterator end() const { return {this, size_}; }
+  T operator[](size_t index) const { return element(at_ + 4 + index * kStep); }
+  Iterator begin() const { return Iterator(at_ + 4); }
+  Iterator end() const { return Iterator(at_ + 4 + size() * kStep); }
 
  private:
-  const uint8_t* elements_ = nullptr;
-  uint32_t size_ = 0;
+  static T element(const uint8_t* at) {
+    if constexpr (kInline) {
+      return load<T>(at);
+    } else if constexpr (std::is_same_v<T, std::string_view>) {
+      return string_at(follow(at));
+    } else {
+      return T(follow(at));
+    }
+  }
+
+  const uint8_t* at_ = kNoElements + 4;  // elements of 8 bytes are aligned
 };
 
 // The operands of one field.
@@ -228,37 +238,42 @@ class Table {
   }
 
  protected:
+  // These functions are called in hundreds of places, and only while a file is loaded. So they are not inline.
+
   // Returns the address of a field by its vtable offset, or null if the field is absent.
-  const uint8_t* field(uint16_t vtable_offset) const {
-    if (at_ == nullptr) {
-      return nullptr;
-    }
-    const uint8_t* vtable = at_ - load<int32_t>(at_);
-    if (vtable_offset >= load<uint16_t>(vtable)) {
-      return nullptr;
-    }
-    const uint16_t offset = load<uint16_t>(vtable + vtable_offset);
-    return offset == 0 ? nullptr : at_ + offset;
-  }
+  const uint8_t* field(uint16_t vtable_offset) const;
+  // Returns the string, the table or the vector that a field refers to, or null if the field is absent.
+  const uint8_t* target(uint16_t vtable_offset) const;
+  // Returns the member of a union if it has the given tag, else null. `vtable_offset` is that of the tag.
+  const uint8_t* member(uint16_t vtable_offset, uint8_t tag) const;
+  // Returns the bits of a number, or `fallback` if the field is absent.
+  uint8_t bits(uint16_t vtable_offset, uint8_t fallback) const;
+  uint16_t bits(uint16_t vtable_offset, uint16_t fallback) const;
+  uint32_t bits(uint16_t vtable_offset, uint32_t fallback) const;
+  uint64_t bits(uint16_t vtable_offset, uint64_t fallback) const;
+  // Returns the string, which ends with NUL, or an empty string if the field is absent.
+  std::string_view string(uint16_t vtable_offset) const;
+
   template <class T>
   T scalar(uint16_t vtable_offset, T fallback) const {
-    const uint8_t* at = field(vtable_offset);
-    return at == nullptr ? fallback : load<T>(at);
-  }
-  // Returns the string, which ends with NUL, or an empty string if the field is absent.
-  std::string_view string(uint16_t vtable_offset) const {
-    const uint8_t* at = field(vtable_offset);
-    return at == nullptr ? std::string_view("") : string_at(follow(at));
+    using Bits = std::conditional_t<
+        sizeof(T) == 1, uint8_t,
+        std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
+    static_assert(sizeof(T) == sizeof(Bits));
+    Bits number;
+    std::memcpy(&number, &fallback, sizeof(T));
+    number = bits(vtable_offset, number);
+    std::memcpy(&fallback, &number, sizeof(T));
+    return fallback;
   }
   template <class T>
   T table(uint16_t vtable_offset) const {
-    const uint8_t* at = field(vtable_offset);
-    return at == nullptr ? T() : T(follow(at));
+    return T(target(vtable_offset));
   }
   template <class T>
   Vector<T> vector(uint16_t vtable_offset) const {
-    const uint8_t* at = field(vtable_offset);
-    return at == nullptr ? Vector<T>() : Vector<T>(follow(at));
+    const uint8_t* at = target(vtable_offset);
+    return at == nullptr ? Vector<T>() : Vector<T>(at);
   }
 
  private:

@@ -50,10 +50,10 @@ struct Value : flatbuffer::Table {
   flatbuffer::Table val() const { return table<flatbuffer::Table>(6); }
   ValueUnion val_type() const { return scalar<ValueUnion>(4, ValueUnion::NONE); }
   // The result is absent if val_type() is another type.
-  Tensor val_as_Tensor() const { return val_type() == ValueUnion::Tensor ? table<Tensor>(6) : Tensor(); }
-  Int val_as_Int() const { return val_type() == ValueUnion::Int ? table<Int>(6) : Int(); }
-  Bool val_as_Bool() const { return val_type() == ValueUnion::Bool ? table<Bool>(6) : Bool(); }
-  Double val_as_Double() const { return val_type() == ValueUnion::Double ? table<Double>(6) : Double(); }
+  Tensor val_as_Tensor() const { return Tensor(member(4, static_cast<uint8_t>(ValueUnion::Tensor))); }
+  Int val_as_Int() const { return Int(member(4, static_cast<uint8_t>(ValueUnion::Int))); }
+  Bool val_as_Bool() const { return Bool(member(4, static_cast<uint8_t>(ValueUnion::Bool))); }
+  Double val_as_Double() const { return Double(member(4, static_cast<uint8_t>(ValueUnion::Double))); }
 };
 
 // Without expected outputs the case only says inputs.

@@ -185,17 +185,17 @@ struct EValue : flatbuffer::Table {
   flatbuffer::Table val() const { return table<flatbuffer::Table>(6); }
   KernelTypes val_type() const { return scalar<KernelTypes>(4, KernelTypes::NONE); }
   // The result is absent if val_type() is another type.
-  Null val_as_Null() const { return val_type() == KernelTypes::Null ? table<Null>(6) : Null(); }
-  Int val_as_Int() const { return val_type() == KernelTypes::Int ? table<Int>(6) : Int(); }
-  Bool val_as_Bool() const { return val_type() == KernelTypes::Bool ? table<Bool>(6) : Bool(); }
-  Double val_as_Double() const { return val_type() == KernelTypes::Double ? table<Double>(6) : Double(); }
-  Tensor val_as_Tensor() const { return val_type() == KernelTypes::Tensor ? table<Tensor>(6) : Tensor(); }
-  String val_as_String() const { return val_type() == KernelTypes::String ? table<String>(6) : String(); }
-  IntList val_as_IntList() const { return val_type() == KernelTypes::IntList ? table<IntList>(6) : IntList(); }
-  DoubleList val_as_DoubleList() const { return val_type() == KernelTypes::DoubleList ? table<DoubleList>(6) : DoubleList(); }
-  BoolList val_as_BoolList() const { return val_type() == KernelTypes::BoolList ? table<BoolList>(6) : BoolList(); }
-  TensorList val_as_TensorList() const { return val_type() == KernelTypes::TensorList ? table<TensorList>(6) : TensorList(); }
-  OptionalTensorList val_as_OptionalTensorList() const { return val_type() == KernelTypes::OptionalTensorList ? table<OptionalTensorList>(6) : OptionalTensorList(); }
+  Null val_as_Null() const { return Null(member(4, static_cast<uint8_t>(KernelTypes::Null))); }
+  Int val_as_Int() const { return Int(member(4, static_cast<uint8_t>(KernelTypes::Int))); }
+  Bool val_as_Bool() const { return Bool(member(4, static_cast<uint8_t>(KernelTypes::Bool))); }
+  Double val_as_Double() const { return Double(member(4, static_cast<uint8_t>(KernelTypes::Double))); }
+  Tensor val_as_Tensor() const { return Tensor(member(4, static_cast<uint8_t>(KernelTypes::Tensor))); }
+  String val_as_String() const { return String(member(4, static_cast<uint8_t>(KernelTypes::String))); }
+  IntList val_as_IntList() const { return IntList(member(4, static_cast<uint8_t>(KernelTypes::IntList))); }
+  DoubleList val_as_DoubleList() const { return DoubleList(member(4, static_cast<uint8_t>(KernelTypes::DoubleList))); }
+  BoolList val_as_BoolList() const { return BoolList(member(4, static_cast<uint8_t>(KernelTypes::BoolList))); }
+  TensorList val_as_TensorList() const { return TensorList(member(4, static_cast<uint8_t>(KernelTypes::TensorList))); }
+  OptionalTensorList val_as_OptionalTensorList() const { return OptionalTensorList(member(4, static_cast<uint8_t>(KernelTypes::OptionalTensorList))); }
 };
 
 struct Operator : flatbuffer::Table {
@@ -241,11 +241,11 @@ struct Instruction : flatbuffer::Table {
   flatbuffer::Table instr_args() const { return table<flatbuffer::Table>(6); }
   InstructionArguments instr_args_type() const { return scalar<InstructionArguments>(4, InstructionArguments::NONE); }
   // The result is absent if instr_args_type() is another type.
-  KernelCall instr_args_as_KernelCall() const { return instr_args_type() == InstructionArguments::KernelCall ? table<KernelCall>(6) : KernelCall(); }
-  DelegateCall instr_args_as_DelegateCall() const { return instr_args_type() == InstructionArguments::DelegateCall ? table<DelegateCall>(6) : DelegateCall(); }
-  MoveCall instr_args_as_MoveCall() const { return instr_args_type() == InstructionArguments::MoveCall ? table<MoveCall>(6) : MoveCall(); }
-  JumpFalseCall instr_args_as_JumpFalseCall() const { return instr_args_type() == InstructionArguments::JumpFalseCall ? table<JumpFalseCall>(6) : JumpFalseCall(); }
-  FreeCall instr_args_as_FreeCall() const { return instr_args_type() == InstructionArguments::FreeCall ? table<FreeCall>(6) : FreeCall(); }
+  KernelCall instr_args_as_KernelCall() const { return KernelCall(member(4, static_cast<uint8_t>(InstructionArguments::KernelCall))); }
+  DelegateCall instr_args_as_DelegateCall() const { return DelegateCall(member(4, static_cast<uint8_t>(InstructionArguments::DelegateCall))); }
+  MoveCall instr_args_as_MoveCall() const { return MoveCall(member(4, static_cast<uint8_t>(InstructionArguments::MoveCall))); }
+  JumpFalseCall instr_args_as_JumpFalseCall() const { return JumpFalseCall(member(4, static_cast<uint8_t>(InstructionArguments::JumpFalseCall))); }
+  FreeCall instr_args_as_FreeCall() const { return FreeCall(member(4, static_cast<uint8_t>(InstructionArguments::FreeCall))); }
 };
 
 struct Frame : flatbuffer::Table {

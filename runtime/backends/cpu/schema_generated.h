@@ -895,43 +895,43 @@ struct Step : flatbuffer::Table {
   flatbuffer::Table operation() const { return table<flatbuffer::Table>(6); }
   Operation operation_type() const { return scalar<Operation>(4, Operation::NONE); }
   // The result is absent if operation_type() is another type.
-  Gemm operation_as_Gemm() const { return operation_type() == Operation::Gemm ? table<Gemm>(6) : Gemm(); }
-  BlockGemm operation_as_BlockGemm() const { return operation_type() == Operation::BlockGemm ? table<BlockGemm>(6) : BlockGemm(); }
-  Winograd operation_as_Winograd() const { return operation_type() == Operation::Winograd ? table<Winograd>(6) : Winograd(); }
-  DepthwiseConv2d operation_as_DepthwiseConv2d() const { return operation_type() == Operation::DepthwiseConv2d ? table<DepthwiseConv2d>(6) : DepthwiseConv2d(); }
-  Bottleneck operation_as_Bottleneck() const { return operation_type() == Operation::Bottleneck ? table<Bottleneck>(6) : Bottleneck(); }
-  Pool2d operation_as_Pool2d() const { return operation_type() == Operation::Pool2d ? table<Pool2d>(6) : Pool2d(); }
-  Elementwise operation_as_Elementwise() const { return operation_type() == Operation::Elementwise ? table<Elementwise>(6) : Elementwise(); }
-  Copy operation_as_Copy() const { return operation_type() == Operation::Copy ? table<Copy>(6) : Copy(); }
-  Convert operation_as_Convert() const { return operation_type() == Operation::Convert ? table<Convert>(6) : Convert(); }
-  Reduce operation_as_Reduce() const { return operation_type() == Operation::Reduce ? table<Reduce>(6) : Reduce(); }
-  Softmax operation_as_Softmax() const { return operation_type() == Operation::Softmax ? table<Softmax>(6) : Softmax(); }
-  Normalize operation_as_Normalize() const { return operation_type() == Operation::Normalize ? table<Normalize>(6) : Normalize(); }
-  GroupNormStatistics operation_as_GroupNormStatistics() const { return operation_type() == Operation::GroupNormStatistics ? table<GroupNormStatistics>(6) : GroupNormStatistics(); }
-  Attention operation_as_Attention() const { return operation_type() == Operation::Attention ? table<Attention>(6) : Attention(); }
-  MatMul operation_as_MatMul() const { return operation_type() == Operation::MatMul ? table<MatMul>(6) : MatMul(); }
-  Gather operation_as_Gather() const { return operation_type() == Operation::Gather ? table<Gather>(6) : Gather(); }
-  Recurrent operation_as_Recurrent() const { return operation_type() == Operation::Recurrent ? table<Recurrent>(6) : Recurrent(); }
-  Compare operation_as_Compare() const { return operation_type() == Operation::Compare ? table<Compare>(6) : Compare(); }
-  Where operation_as_Where() const { return operation_type() == Operation::Where ? table<Where>(6) : Where(); }
-  Scatter operation_as_Scatter() const { return operation_type() == Operation::Scatter ? table<Scatter>(6) : Scatter(); }
-  Resize2d operation_as_Resize2d() const { return operation_type() == Operation::Resize2d ? table<Resize2d>(6) : Resize2d(); }
-  Int8Gemm operation_as_Int8Gemm() const { return operation_type() == Operation::Int8Gemm ? table<Int8Gemm>(6) : Int8Gemm(); }
-  Int8DepthwiseConv2d operation_as_Int8DepthwiseConv2d() const { return operation_type() == Operation::Int8DepthwiseConv2d ? table<Int8DepthwiseConv2d>(6) : Int8DepthwiseConv2d(); }
-  Int8Pool2d operation_as_Int8Pool2d() const { return operation_type() == Operation::Int8Pool2d ? table<Int8Pool2d>(6) : Int8Pool2d(); }
-  Int8Mean operation_as_Int8Mean() const { return operation_type() == Operation::Int8Mean ? table<Int8Mean>(6) : Int8Mean(); }
-  Int8Binary operation_as_Int8Binary() const { return operation_type() == Operation::Int8Binary ? table<Int8Binary>(6) : Int8Binary(); }
-  Int8Lookup operation_as_Int8Lookup() const { return operation_type() == Operation::Int8Lookup ? table<Int8Lookup>(6) : Int8Lookup(); }
-  Quantize operation_as_Quantize() const { return operation_type() == Operation::Quantize ? table<Quantize>(6) : Quantize(); }
-  Dequantize operation_as_Dequantize() const { return operation_type() == Operation::Dequantize ? table<Dequantize>(6) : Dequantize(); }
-  DynamicQuantize operation_as_DynamicQuantize() const { return operation_type() == Operation::DynamicQuantize ? table<DynamicQuantize>(6) : DynamicQuantize(); }
-  WeightOnlyGemm operation_as_WeightOnlyGemm() const { return operation_type() == Operation::WeightOnlyGemm ? table<WeightOnlyGemm>(6) : WeightOnlyGemm(); }
-  Int4Gemm operation_as_Int4Gemm() const { return operation_type() == Operation::Int4Gemm ? table<Int4Gemm>(6) : Int4Gemm(); }
-  QuantizedGather operation_as_QuantizedGather() const { return operation_type() == Operation::QuantizedGather ? table<QuantizedGather>(6) : QuantizedGather(); }
-  GroupedConv2d operation_as_GroupedConv2d() const { return operation_type() == Operation::GroupedConv2d ? table<GroupedConv2d>(6) : GroupedConv2d(); }
-  Take operation_as_Take() const { return operation_type() == Operation::Take ? table<Take>(6) : Take(); }
-  CumulativeSum operation_as_CumulativeSum() const { return operation_type() == Operation::CumulativeSum ? table<CumulativeSum>(6) : CumulativeSum(); }
-  Int8GroupedConv2d operation_as_Int8GroupedConv2d() const { return operation_type() == Operation::Int8GroupedConv2d ? table<Int8GroupedConv2d>(6) : Int8GroupedConv2d(); }
+  Gemm operation_as_Gemm() const { return Gemm(member(4, static_cast<uint8_t>(Operation::Gemm))); }
+  BlockGemm operation_as_BlockGemm() const { return BlockGemm(member(4, static_cast<uint8_t>(Operation::BlockGemm))); }
+  Winograd operation_as_Winograd() const { return Winograd(member(4, static_cast<uint8_t>(Operation::Winograd))); }
+  DepthwiseConv2d operation_as_DepthwiseConv2d() const { return DepthwiseConv2d(member(4, static_cast<uint8_t>(Operation::DepthwiseConv2d))); }
+  Bottleneck operation_as_Bottleneck() const { return Bottleneck(member(4, static_cast<uint8_t>(Operation::Bottleneck))); }
+  Pool2d operation_as_Pool2d() const { return Pool2d(member(4, static_cast<uint8_t>(Operation::Pool2d))); }
+  Elementwise operation_as_Elementwise() const { return Elementwise(member(4, static_cast<uint8_t>(Operation::Elementwise))); }
+  Copy operation_as_Copy() const { return Copy(member(4, static_cast<uint8_t>(Operation::Copy))); }
+  Convert operation_as_Convert() const { return Convert(member(4, static_cast<uint8_t>(Operation::Convert))); }
+  Reduce operation_as_Reduce() const { return Reduce(member(4, static_cast<uint8_t>(Operation::Reduce))); }
+  Softmax operation_as_Softmax() const { return Softmax(member(4, static_cast<uint8_t>(Operation::Softmax))); }
+  Normalize operation_as_Normalize() const { return Normalize(member(4, static_cast<uint8_t>(Operation::Normalize))); }
+  GroupNormStatistics operation_as_GroupNormStatistics() const { return GroupNormStatistics(member(4, static_cast<uint8_t>(Operation::GroupNormStatistics))); }
+  Attention operation_as_Attention() const { return Attention(member(4, static_cast<uint8_t>(Operation::Attention))); }
+  MatMul operation_as_MatMul() const { return MatMul(member(4, static_cast<uint8_t>(Operation::MatMul))); }
+  Gather operation_as_Gather() const { return Gather(member(4, static_cast<uint8_t>(Operation::Gather))); }
+  Recurrent operation_as_Recurrent() const { return Recurrent(member(4, static_cast<uint8_t>(Operation::Recurrent))); }
+  Compare operation_as_Compare() const { return Compare(member(4, static_cast<uint8_t>(Operation::Compare))); }
+  Where operation_as_Where() const { return Where(member(4, static_cast<uint8_t>(Operation::Where))); }
+  Scatter operation_as_Scatter() const { return Scatter(member(4, static_cast<uint8_t>(Operation::Scatter))); }
+  Resize2d operation_as_Resize2d() const { return Resize2d(member(4, static_cast<uint8_t>(Operation::Resize2d))); }
+  Int8Gemm operation_as_Int8Gemm() const { return Int8Gemm(member(4, static_cast<uint8_t>(Operation::Int8Gemm))); }
+  Int8DepthwiseConv2d operation_as_Int8DepthwiseConv2d() const { return Int8DepthwiseConv2d(member(4, static_cast<uint8_t>(Operation::Int8DepthwiseConv2d))); }
+  Int8Pool2d operation_as_Int8Pool2d() const { return Int8Pool2d(member(4, static_cast<uint8_t>(Operation::Int8Pool2d))); }
+  Int8Mean operation_as_Int8Mean() const { return Int8Mean(member(4, static_cast<uint8_t>(Operation::Int8Mean))); }
+  Int8Binary operation_as_Int8Binary() const { return Int8Binary(member(4, static_cast<uint8_t>(Operation::Int8Binary))); }
+  Int8Lookup operation_as_Int8Lookup() const { return Int8Lookup(member(4, static_cast<uint8_t>(Operation::Int8Lookup))); }
+  Quantize operation_as_Quantize() const { return Quantize(member(4, static_cast<uint8_t>(Operation::Quantize))); }
+  Dequantize operation_as_Dequantize() const { return Dequantize(member(4, static_cast<uint8_t>(Operation::Dequantize))); }
+  DynamicQuantize operation_as_DynamicQuantize() const { return DynamicQuantize(member(4, static_cast<uint8_t>(Operation::DynamicQuantize))); }
+  WeightOnlyGemm operation_as_WeightOnlyGemm() const { return WeightOnlyGemm(member(4, static_cast<uint8_t>(Operation::WeightOnlyGemm))); }
+  Int4Gemm operation_as_Int4Gemm() const { return Int4Gemm(member(4, static_cast<uint8_t>(Operation::Int4Gemm))); }
+  QuantizedGather operation_as_QuantizedGather() const { return QuantizedGather(member(4, static_cast<uint8_t>(Operation::QuantizedGather))); }
+  GroupedConv2d operation_as_GroupedConv2d() const { return GroupedConv2d(member(4, static_cast<uint8_t>(Operation::GroupedConv2d))); }
+  Take operation_as_Take() const { return Take(member(4, static_cast<uint8_t>(Operation::Take))); }
+  CumulativeSum operation_as_CumulativeSum() const { return CumulativeSum(member(4, static_cast<uint8_t>(Operation::CumulativeSum))); }
+  Int8GroupedConv2d operation_as_Int8GroupedConv2d() const { return Int8GroupedConv2d(member(4, static_cast<uint8_t>(Operation::Int8GroupedConv2d))); }
   uint32_t debug_handle() const { return scalar<uint32_t>(8, 0); }
 };
 

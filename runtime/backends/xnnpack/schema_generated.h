@@ -162,10 +162,10 @@ struct XNNQuantizedTensorValue : flatbuffer::Table {
   flatbuffer::Table quant_params() const { return table<flatbuffer::Table>(8); }
   XNNQuantParams quant_params_type() const { return scalar<XNNQuantParams>(6, XNNQuantParams::NONE); }
   // The result is absent if quant_params_type() is another type.
-  PerChannelQuant quant_params_as_PerChannelQuant() const { return quant_params_type() == XNNQuantParams::PerChannelQuant ? table<PerChannelQuant>(8) : PerChannelQuant(); }
-  PerTensorQuant quant_params_as_PerTensorQuant() const { return quant_params_type() == XNNQuantParams::PerTensorQuant ? table<PerTensorQuant>(8) : PerTensorQuant(); }
-  PerTokenDynamicQuant quant_params_as_PerTokenDynamicQuant() const { return quant_params_type() == XNNQuantParams::PerTokenDynamicQuant ? table<PerTokenDynamicQuant>(8) : PerTokenDynamicQuant(); }
-  PerChannelGroupQuant quant_params_as_PerChannelGroupQuant() const { return quant_params_type() == XNNQuantParams::PerChannelGroupQuant ? table<PerChannelGroupQuant>(8) : PerChannelGroupQuant(); }
+  PerChannelQuant quant_params_as_PerChannelQuant() const { return PerChannelQuant(member(6, static_cast<uint8_t>(XNNQuantParams::PerChannelQuant))); }
+  PerTensorQuant quant_params_as_PerTensorQuant() const { return PerTensorQuant(member(6, static_cast<uint8_t>(XNNQuantParams::PerTensorQuant))); }
+  PerTokenDynamicQuant quant_params_as_PerTokenDynamicQuant() const { return PerTokenDynamicQuant(member(6, static_cast<uint8_t>(XNNQuantParams::PerTokenDynamicQuant))); }
+  PerChannelGroupQuant quant_params_as_PerChannelGroupQuant() const { return PerChannelGroupQuant(member(6, static_cast<uint8_t>(XNNQuantParams::PerChannelGroupQuant))); }
 };
 
 // A value: a tensor, quantized or not.
@@ -174,8 +174,8 @@ struct XValue : flatbuffer::Table {
   flatbuffer::Table xvalue_union() const { return table<flatbuffer::Table>(6); }
   XValueUnion xvalue_union_type() const { return scalar<XValueUnion>(4, XValueUnion::NONE); }
   // The result is absent if xvalue_union_type() is another type.
-  XNNTensorValue xvalue_union_as_XNNTensorValue() const { return xvalue_union_type() == XValueUnion::XNNTensorValue ? table<XNNTensorValue>(6) : XNNTensorValue(); }
-  XNNQuantizedTensorValue xvalue_union_as_XNNQuantizedTensorValue() const { return xvalue_union_type() == XValueUnion::XNNQuantizedTensorValue ? table<XNNQuantizedTensorValue>(6) : XNNQuantizedTensorValue(); }
+  XNNTensorValue xvalue_union_as_XNNTensorValue() const { return XNNTensorValue(member(4, static_cast<uint8_t>(XValueUnion::XNNTensorValue))); }
+  XNNQuantizedTensorValue xvalue_union_as_XNNQuantizedTensorValue() const { return XNNQuantizedTensorValue(member(4, static_cast<uint8_t>(XValueUnion::XNNQuantizedTensorValue))); }
 };
 
 // An operator with one input and one output. Each ID is the ID of a value.
@@ -379,53 +379,53 @@ struct XNode : flatbuffer::Table {
   flatbuffer::Table xnode_union() const { return table<flatbuffer::Table>(6); }
   XNodeUnion xnode_union_type() const { return scalar<XNodeUnion>(4, XNodeUnion::NONE); }
   // The result is absent if xnode_union_type() is another type.
-  Node2x1 xnode_union_as_XNNAdd() const { return xnode_union_type() == XNodeUnion::XNNAdd ? table<Node2x1>(6) : Node2x1(); }
-  XNNFullyConnected xnode_union_as_XNNFullyConnected() const { return xnode_union_type() == XNodeUnion::XNNFullyConnected ? table<XNNFullyConnected>(6) : XNNFullyConnected(); }
-  Node1x1 xnode_union_as_XNNSoftmax() const { return xnode_union_type() == XNodeUnion::XNNSoftmax ? table<Node1x1>(6) : Node1x1(); }
-  Node1x1 xnode_union_as_XNNSigmoid() const { return xnode_union_type() == XNodeUnion::XNNSigmoid ? table<Node1x1>(6) : Node1x1(); }
-  XNNStaticTranspose xnode_union_as_XNNStaticTranspose() const { return xnode_union_type() == XNodeUnion::XNNStaticTranspose ? table<XNNStaticTranspose>(6) : XNNStaticTranspose(); }
-  Node1x1 xnode_union_as_XNNClamp() const { return xnode_union_type() == XNodeUnion::XNNClamp ? table<Node1x1>(6) : Node1x1(); }
-  Convolution xnode_union_as_XNNConv2d() const { return xnode_union_type() == XNodeUnion::XNNConv2d ? table<Convolution>(6) : Convolution(); }
-  Node2x1 xnode_union_as_XNNDiv() const { return xnode_union_type() == XNodeUnion::XNNDiv ? table<Node2x1>(6) : Node2x1(); }
-  XNNStaticResizeBilinear2D xnode_union_as_XNNStaticResizeBilinear2D() const { return xnode_union_type() == XNodeUnion::XNNStaticResizeBilinear2D ? table<XNNStaticResizeBilinear2D>(6) : XNNStaticResizeBilinear2D(); }
-  XNNStaticConstantPad xnode_union_as_XNNStaticConstantPad() const { return xnode_union_type() == XNodeUnion::XNNStaticConstantPad ? table<XNNStaticConstantPad>(6) : XNNStaticConstantPad(); }
-  Pooling xnode_union_as_XNNAvgPooling2d() const { return xnode_union_type() == XNodeUnion::XNNAvgPooling2d ? table<Pooling>(6) : Pooling(); }
-  Node2x1 xnode_union_as_XNNMinimum() const { return xnode_union_type() == XNodeUnion::XNNMinimum ? table<Node2x1>(6) : Node2x1(); }
-  Convolution xnode_union_as_XNNDepthwiseConv2d() const { return xnode_union_type() == XNodeUnion::XNNDepthwiseConv2d ? table<Convolution>(6) : Convolution(); }
-  Pooling xnode_union_as_XNNMaxPooling2d() const { return xnode_union_type() == XNodeUnion::XNNMaxPooling2d ? table<Pooling>(6) : Pooling(); }
-  Node2x1 xnode_union_as_XNNMultiply() const { return xnode_union_type() == XNodeUnion::XNNMultiply ? table<Node2x1>(6) : Node2x1(); }
-  Node2x1 xnode_union_as_XNNSubtract() const { return xnode_union_type() == XNodeUnion::XNNSubtract ? table<Node2x1>(6) : Node2x1(); }
-  Node1x1 xnode_union_as_XNNFloor() const { return xnode_union_type() == XNodeUnion::XNNFloor ? table<Node1x1>(6) : Node1x1(); }
-  Node1x1 xnode_union_as_XNNConvert() const { return xnode_union_type() == XNodeUnion::XNNConvert ? table<Node1x1>(6) : Node1x1(); }
-  Node1x1 xnode_union_as_XNNGlobalAvgPooling2d() const { return xnode_union_type() == XNodeUnion::XNNGlobalAvgPooling2d ? table<Node1x1>(6) : Node1x1(); }
-  XNNStaticReshape xnode_union_as_XNNStaticReshape() const { return xnode_union_type() == XNodeUnion::XNNStaticReshape ? table<XNNStaticReshape>(6) : XNNStaticReshape(); }
-  XNNArgMaxPooling2d xnode_union_as_XNNArgMaxPooling2d() const { return xnode_union_type() == XNodeUnion::XNNArgMaxPooling2d ? table<XNNArgMaxPooling2d>(6) : XNNArgMaxPooling2d(); }
-  Node1x1 xnode_union_as_XNNSquareRoot() const { return xnode_union_type() == XNodeUnion::XNNSquareRoot ? table<Node1x1>(6) : Node1x1(); }
-  Node1x1 xnode_union_as_XNNCeiling() const { return xnode_union_type() == XNodeUnion::XNNCeiling ? table<Node1x1>(6) : Node1x1(); }
-  Node1x1 xnode_union_as_XNNHardswish() const { return xnode_union_type() == XNodeUnion::XNNHardswish ? table<Node1x1>(6) : Node1x1(); }
-  XNNLeakyReLU xnode_union_as_XNNLeakyReLU() const { return xnode_union_type() == XNodeUnion::XNNLeakyReLU ? table<XNNLeakyReLU>(6) : XNNLeakyReLU(); }
-  Node2x1 xnode_union_as_XNNMaximum() const { return xnode_union_type() == XNodeUnion::XNNMaximum ? table<Node2x1>(6) : Node2x1(); }
-  Node1x1 xnode_union_as_XNNNegate() const { return xnode_union_type() == XNodeUnion::XNNNegate ? table<Node1x1>(6) : Node1x1(); }
-  Node1x1 xnode_union_as_XNNSquare() const { return xnode_union_type() == XNodeUnion::XNNSquare ? table<Node1x1>(6) : Node1x1(); }
-  XNNELU xnode_union_as_XNNELU() const { return xnode_union_type() == XNodeUnion::XNNELU ? table<XNNELU>(6) : XNNELU(); }
-  Node1x1 xnode_union_as_XNNAbs() const { return xnode_union_type() == XNodeUnion::XNNAbs ? table<Node1x1>(6) : Node1x1(); }
-  Node2x1 xnode_union_as_XNNPReLU() const { return xnode_union_type() == XNodeUnion::XNNPReLU ? table<Node2x1>(6) : Node2x1(); }
-  Concatenate xnode_union_as_XNNConcatenate2() const { return xnode_union_type() == XNodeUnion::XNNConcatenate2 ? table<Concatenate>(6) : Concatenate(); }
-  Concatenate xnode_union_as_XNNConcatenate3() const { return xnode_union_type() == XNodeUnion::XNNConcatenate3 ? table<Concatenate>(6) : Concatenate(); }
-  Concatenate xnode_union_as_XNNConcatenate4() const { return xnode_union_type() == XNodeUnion::XNNConcatenate4 ? table<Concatenate>(6) : Concatenate(); }
-  XNNStaticSlice xnode_union_as_XNNStaticSlice() const { return xnode_union_type() == XNodeUnion::XNNStaticSlice ? table<XNNStaticSlice>(6) : XNNStaticSlice(); }
-  XNNScaledDotProductAttention xnode_union_as_XNNScaledDotProductAttention() const { return xnode_union_type() == XNodeUnion::XNNScaledDotProductAttention ? table<XNNScaledDotProductAttention>(6) : XNNScaledDotProductAttention(); }
-  Node2x1 xnode_union_as_XNNBatchMatrixMultiply() const { return xnode_union_type() == XNodeUnion::XNNBatchMatrixMultiply ? table<Node2x1>(6) : Node2x1(); }
-  Concatenate xnode_union_as_XNNConcatenate5() const { return xnode_union_type() == XNodeUnion::XNNConcatenate5 ? table<Concatenate>(6) : Concatenate(); }
-  Convolution xnode_union_as_XNNConvTranspose2d() const { return xnode_union_type() == XNodeUnion::XNNConvTranspose2d ? table<Convolution>(6) : Convolution(); }
-  Node1x1 xnode_union_as_XNNReciprocalSquareRoot() const { return xnode_union_type() == XNodeUnion::XNNReciprocalSquareRoot ? table<Node1x1>(6) : Node1x1(); }
-  Node1x1 xnode_union_as_XNNLog() const { return xnode_union_type() == XNodeUnion::XNNLog ? table<Node1x1>(6) : Node1x1(); }
-  Node1x1 xnode_union_as_XNNGelu() const { return xnode_union_type() == XNodeUnion::XNNGelu ? table<Node1x1>(6) : Node1x1(); }
-  Node1x1 xnode_union_as_XNNTanh() const { return xnode_union_type() == XNodeUnion::XNNTanh ? table<Node1x1>(6) : Node1x1(); }
-  Node1x1 xnode_union_as_XNNExp() const { return xnode_union_type() == XNodeUnion::XNNExp ? table<Node1x1>(6) : Node1x1(); }
-  Node1x1 xnode_union_as_XNNSin() const { return xnode_union_type() == XNodeUnion::XNNSin ? table<Node1x1>(6) : Node1x1(); }
-  Node1x1 xnode_union_as_XNNCopy() const { return xnode_union_type() == XNodeUnion::XNNCopy ? table<Node1x1>(6) : Node1x1(); }
-  Node1x1 xnode_union_as_XNNCos() const { return xnode_union_type() == XNodeUnion::XNNCos ? table<Node1x1>(6) : Node1x1(); }
+  Node2x1 xnode_union_as_XNNAdd() const { return Node2x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNAdd))); }
+  XNNFullyConnected xnode_union_as_XNNFullyConnected() const { return XNNFullyConnected(member(4, static_cast<uint8_t>(XNodeUnion::XNNFullyConnected))); }
+  Node1x1 xnode_union_as_XNNSoftmax() const { return Node1x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNSoftmax))); }
+  Node1x1 xnode_union_as_XNNSigmoid() const { return Node1x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNSigmoid))); }
+  XNNStaticTranspose xnode_union_as_XNNStaticTranspose() const { return XNNStaticTranspose(member(4, static_cast<uint8_t>(XNodeUnion::XNNStaticTranspose))); }
+  Node1x1 xnode_union_as_XNNClamp() const { return Node1x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNClamp))); }
+  Convolution xnode_union_as_XNNConv2d() const { return Convolution(member(4, static_cast<uint8_t>(XNodeUnion::XNNConv2d))); }
+  Node2x1 xnode_union_as_XNNDiv() const { return Node2x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNDiv))); }
+  XNNStaticResizeBilinear2D xnode_union_as_XNNStaticResizeBilinear2D() const { return XNNStaticResizeBilinear2D(member(4, static_cast<uint8_t>(XNodeUnion::XNNStaticResizeBilinear2D))); }
+  XNNStaticConstantPad xnode_union_as_XNNStaticConstantPad() const { return XNNStaticConstantPad(member(4, static_cast<uint8_t>(XNodeUnion::XNNStaticConstantPad))); }
+  Pooling xnode_union_as_XNNAvgPooling2d() const { return Pooling(member(4, static_cast<uint8_t>(XNodeUnion::XNNAvgPooling2d))); }
+  Node2x1 xnode_union_as_XNNMinimum() const { return Node2x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNMinimum))); }
+  Convolution xnode_union_as_XNNDepthwiseConv2d() const { return Convolution(member(4, static_cast<uint8_t>(XNodeUnion::XNNDepthwiseConv2d))); }
+  Pooling xnode_union_as_XNNMaxPooling2d() const { return Pooling(member(4, static_cast<uint8_t>(XNodeUnion::XNNMaxPooling2d))); }
+  Node2x1 xnode_union_as_XNNMultiply() const { return Node2x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNMultiply))); }
+  Node2x1 xnode_union_as_XNNSubtract() const { return Node2x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNSubtract))); }
+  Node1x1 xnode_union_as_XNNFloor() const { return Node1x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNFloor))); }
+  Node1x1 xnode_union_as_XNNConvert() const { return Node1x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNConvert))); }
+  Node1x1 xnode_union_as_XNNGlobalAvgPooling2d() const { return Node1x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNGlobalAvgPooling2d))); }
+  XNNStaticReshape xnode_union_as_XNNStaticReshape() const { return XNNStaticReshape(member(4, static_cast<uint8_t>(XNodeUnion::XNNStaticReshape))); }
+  XNNArgMaxPooling2d xnode_union_as_XNNArgMaxPooling2d() const { return XNNArgMaxPooling2d(member(4, static_cast<uint8_t>(XNodeUnion::XNNArgMaxPooling2d))); }
+  Node1x1 xnode_union_as_XNNSquareRoot() const { return Node1x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNSquareRoot))); }
+  Node1x1 xnode_union_as_XNNCeiling() const { return Node1x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNCeiling))); }
+  Node1x1 xnode_union_as_XNNHardswish() const { return Node1x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNHardswish))); }
+  XNNLeakyReLU xnode_union_as_XNNLeakyReLU() const { return XNNLeakyReLU(member(4, static_cast<uint8_t>(XNodeUnion::XNNLeakyReLU))); }
+  Node2x1 xnode_union_as_XNNMaximum() const { return Node2x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNMaximum))); }
+  Node1x1 xnode_union_as_XNNNegate() const { return Node1x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNNegate))); }
+  Node1x1 xnode_union_as_XNNSquare() const { return Node1x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNSquare))); }
+  XNNELU xnode_union_as_XNNELU() const { return XNNELU(member(4, static_cast<uint8_t>(XNodeUnion::XNNELU))); }
+  Node1x1 xnode_union_as_XNNAbs() const { return Node1x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNAbs))); }
+  Node2x1 xnode_union_as_XNNPReLU() const { return Node2x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNPReLU))); }
+  Concatenate xnode_union_as_XNNConcatenate2() const { return Concatenate(member(4, static_cast<uint8_t>(XNodeUnion::XNNConcatenate2))); }
+  Concatenate xnode_union_as_XNNConcatenate3() const { return Concatenate(member(4, static_cast<uint8_t>(XNodeUnion::XNNConcatenate3))); }
+  Concatenate xnode_union_as_XNNConcatenate4() const { return Concatenate(member(4, static_cast<uint8_t>(XNodeUnion::XNNConcatenate4))); }
+  XNNStaticSlice xnode_union_as_XNNStaticSlice() const { return XNNStaticSlice(member(4, static_cast<uint8_t>(XNodeUnion::XNNStaticSlice))); }
+  XNNScaledDotProductAttention xnode_union_as_XNNScaledDotProductAttention() const { return XNNScaledDotProductAttention(member(4, static_cast<uint8_t>(XNodeUnion::XNNScaledDotProductAttention))); }
+  Node2x1 xnode_union_as_XNNBatchMatrixMultiply() const { return Node2x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNBatchMatrixMultiply))); }
+  Concatenate xnode_union_as_XNNConcatenate5() const { return Concatenate(member(4, static_cast<uint8_t>(XNodeUnion::XNNConcatenate5))); }
+  Convolution xnode_union_as_XNNConvTranspose2d() const { return Convolution(member(4, static_cast<uint8_t>(XNodeUnion::XNNConvTranspose2d))); }
+  Node1x1 xnode_union_as_XNNReciprocalSquareRoot() const { return Node1x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNReciprocalSquareRoot))); }
+  Node1x1 xnode_union_as_XNNLog() const { return Node1x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNLog))); }
+  Node1x1 xnode_union_as_XNNGelu() const { return Node1x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNGelu))); }
+  Node1x1 xnode_union_as_XNNTanh() const { return Node1x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNTanh))); }
+  Node1x1 xnode_union_as_XNNExp() const { return Node1x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNExp))); }
+  Node1x1 xnode_union_as_XNNSin() const { return Node1x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNSin))); }
+  Node1x1 xnode_union_as_XNNCopy() const { return Node1x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNCopy))); }
+  Node1x1 xnode_union_as_XNNCos() const { return Node1x1(member(4, static_cast<uint8_t>(XNodeUnion::XNNCos))); }
   uint32_t debug_handle() const { return scalar<uint32_t>(8, 0); }
   OutputMinMax output_min_max() const { return table<OutputMinMax>(10); }
   bool has_output_min_max() const { return field(10) != nullptr; }

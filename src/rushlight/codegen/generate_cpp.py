@@ -178,10 +178,8 @@ class _Header:
                 lines.append(f"  {kind} {name}_type() const {{ return scalar<{kind}>({tag_at}, {none}); }}")
                 lines.append(f"  // The result is absent if {name}_type() is another type.")
                 for tag, target in union.members.items():
-                    lines.append(
-                        f"  {target} {name}_as_{tag}() const {{ "
-                        f"return {name}_type() == {kind}::{tag} ? table<{target}>({at}) : {target}(); }}"
-                    )
+                    value = f"member({tag_at}, static_cast<uint8_t>({kind}::{tag}))"
+                    lines.append(f"  {target} {name}_as_{tag}() const {{ return {target}({value}); }}")
                 is_reference = False
             else:
                 default = self._default(member)
