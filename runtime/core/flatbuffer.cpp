@@ -19,6 +19,11 @@ const uint8_t* Table::target(uint16_t vtable_offset) const {
   return at == nullptr ? nullptr : follow(at);
 }
 
+const uint8_t* Table::list(uint16_t vtable_offset) const {
+  const uint8_t* at = field(vtable_offset);
+  return at == nullptr ? kEmpty : follow(at);
+}
+
 const uint8_t* Table::member(uint16_t vtable_offset, uint8_t tag) const {
   return bits(vtable_offset, uint8_t{0}) == tag ? target(vtable_offset + 2) : nullptr;
 }
@@ -41,11 +46,6 @@ uint32_t Table::bits(uint16_t vtable_offset, uint32_t fallback) const {
 uint64_t Table::bits(uint16_t vtable_offset, uint64_t fallback) const {
   const uint8_t* at = field(vtable_offset);
   return at == nullptr ? fallback : load<uint64_t>(at);
-}
-
-std::string_view Table::string(uint16_t vtable_offset) const {
-  const uint8_t* at = target(vtable_offset);
-  return at == nullptr ? std::string_view("") : string_at(at);
 }
 
 namespace {
@@ -76,7 +76,7 @@ class Verifier {
   }
 
  private:
-  bool fail(const char* reason, size_t offset) {
+  bool fail(Name reason, size_t offset) {
     if (malformed_ != nullptr) {
       *malformed_ = {reason, table_, field_, offset};
     }

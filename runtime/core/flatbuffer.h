@@ -29,7 +29,8 @@ enum class Kind : uint8_t {
   Tables,  // target: index of the element table
 };
 
-// The name of a table, a field or a union. Only messages contain it, so a build without messages has no texts of names.
+// A text that only messages contain, such as the name of a table, a field or a union. A build without messages does not
+// contain it.
 #if defined(RUSHLIGHT_NO_MESSAGES)
 struct Name {
   constexpr Name(const char*) {}
@@ -148,8 +149,9 @@ inline std::string_view string_at(const uint8_t* at) {
   return {reinterpret_cast<const char*>(at + 4), load<uint32_t>(at)};
 }
 
-// The bytes of a vector without elements, with as many bytes as the longest number.
-alignas(8) inline constexpr uint8_t kNoElements[16] = {};
+// An empty vector or string. The elements of a vector would begin at a multiple of 8, the size of the longest number.
+alignas(8) inline constexpr uint8_t kPaddedEmpty[16] = {};
+inline constexpr const uint8_t* kEmpty = kPaddedEmpty + 4;
 
 // A vector in verified bytes. T is a number, bool, enum, std::string_view or a table type. The default is an empty
 // vector.
@@ -199,7 +201,7 @@ class Vector {
     }
   }
 
-  const uint8_t* at_ = kNoElements + 4;  // elements of 8 bytes are aligned
+  const uint8_t* at_ = kEmpty;
 };
 
 // The operands of one field.
@@ -238,22 +240,25 @@ class Table {
   }
 
  protected:
-  // These functions are called in hundreds of places, and only while a file is loaded. So they are not inline.
+  // These functions are called in hundreds of places, and only while a file is loaded. So they are not inline. They are
+  // pure, so that a build without messages does not compute the arguments of a message.
 
   // Returns the address of a field by its vtable offset, or null if the field is absent.
-  const uint8_t* field(uint16_t vtable_offset) const;
-  // Returns the string, the table or the vector that a field refers to, or null if the field is absent.
-  const uint8_t* target(uint16_t vtable_offset) const;
+  [[gnu::pure]] const uint8_t* field(uint16_t vtable_offset) const;
+  // Returns the table that a field refers to, or null if the field is absent.
+  [[gnu::pure]] const uint8_t* target(uint16_t vtable_offset) const;
+  // Returns the string or the vector that a field refers to. It is empty if the field is absent.
+  [[gnu::pure]] const uint8_t* list(uint16_t vtable_offset) const;
   // Returns the member of a union if it has the given tag, else null. `vtable_offset` is that of the tag.
-  const uint8_t* member(uint16_t vtable_offset, uint8_t tag) const;
+  [[gnu::pure]] const uint8_t* member(uint16_t vtable_offset, uint8_t tag) const;
   // Returns the bits of a number, or `fallback` if the field is absent.
-  uint8_t bits(uint16_t vtable_offset, uint8_t fallback) const;
-  uint16_t bits(uint16_t vtable_offset, uint16_t fallback) const;
-  uint32_t bits(uint16_t vtable_offset, uint32_t fallback) const;
-  uint64_t bits(uint16_t vtable_offset, uint64_t fallback) const;
-  // Returns the string, which ends with NUL, or an empty string if the field is absent.
-  std::string_view string(uint16_t vtable_offset) const;
+  [[gnu::pure]] uint8_t bits(uint16_t vtable_offset, uint8_t fallback) const;
+  [[gnu::pure]] uint16_t bits(uint16_t vtable_offset, uint16_t fallback) const;
+  [[gnu::pure]] uint32_t bits(uint16_t vtable_offset, uint32_t fallback) const;
+  [[gnu::pure]] uint64_t bits(uint16_t vtable_offset, uint64_t fallback) const;
 
+  // Returns the string, which ends with NUL, or an empty string if the field is absent.
+  std::string_view string(uint16_t vtable_offset) const { return string_at(list(vtable_offset)); }
   template <class T>
   T scalar(uint16_t vtable_offset, T fallback) const {
     using Bits = std::conditional_t<
@@ -272,8 +277,7 @@ class Table {
   }
   template <class T>
   Vector<T> vector(uint16_t vtable_offset) const {
-    const uint8_t* at = target(vtable_offset);
-    return at == nullptr ? Vector<T>() : Vector<T>(at);
+    return Vector<T>(list(vtable_offset));
   }
 
  private:

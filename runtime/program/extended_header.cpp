@@ -11,9 +11,9 @@ using flatbuffer::Malformed;
 // The header comes after the root offset and the file identifier.
 constexpr size_t kStart = 8;
 
-bool fail(Malformed* malformed, const char* reason, size_t offset) {
+bool fail(Malformed* malformed, flatbuffer::Name reason, size_t offset) {
   if (malformed != nullptr) {
-    *malformed = {reason, "file header", nullptr, offset};
+    *malformed = {reason, flatbuffer::Name("file header"), nullptr, offset};
   }
   return false;
 }

@@ -4,6 +4,9 @@
 #include "program/tables.h"
 
 namespace rushlight {
+
+schema::ExecutionPlan plan_at(const uint8_t* root, uint32_t index) { return program_at(root).execution_plan()[index]; }
+
 namespace {
 
 Tag tag_of(schema::KernelTypes type) {
@@ -68,6 +71,10 @@ TensorView view_of(const schema::Tensor& tensor) {
 
 TensorInfo info_of(const TensorView& view) {
   return {view.dtype, view.dynamism, view.sizes, view.dim_order, view.nbytes, view.is_planned(), view.name};
+}
+
+schema::EValue value_at(const uint8_t* root, uint32_t plan, size_t index) {
+  return plan_at(root, plan).values()[index];
 }
 
 size_t planned_memories(const schema::ExecutionPlan& plan) {
@@ -177,25 +184,33 @@ std::string_view MethodMeta::encoded_output_spec() const { return PLAN.container
 
 std::string_view PlanView::name() const { return PLAN.name(); }
 size_t PlanView::num_values() const { return PLAN.values().size(); }
-Tag PlanView::tag(size_t index) const { return tag_of(PLAN.values()[index].val_type()); }
-TensorView PlanView::tensor(size_t index) const { return view_of(PLAN.values()[index].val_as_Tensor()); }
-int64_t PlanView::int_value(size_t index) const { return PLAN.values()[index].val_as_Int().int_val(); }
-double PlanView::double_value(size_t index) const { return PLAN.values()[index].val_as_Double().double_val(); }
-bool PlanView::bool_value(size_t index) const { return PLAN.values()[index].val_as_Bool().bool_val(); }
+Tag PlanView::tag(size_t index) const { return tag_of(value_at(program_->root_, index_, index).val_type()); }
+TensorView PlanView::tensor(size_t index) const {
+  return view_of(value_at(program_->root_, index_, index).val_as_Tensor());
+}
+int64_t PlanView::int_value(size_t index) const {
+  return value_at(program_->root_, index_, index).val_as_Int().int_val();
+}
+double PlanView::double_value(size_t index) const {
+  return value_at(program_->root_, index_, index).val_as_Double().double_val();
+}
+bool PlanView::bool_value(size_t index) const {
+  return value_at(program_->root_, index_, index).val_as_Bool().bool_val();
+}
 std::string_view PlanView::string_value(size_t index) const {
-  return PLAN.values()[index].val_as_String().string_val();
+  return value_at(program_->root_, index_, index).val_as_String().string_val();
 }
 Span<const double> PlanView::double_list(size_t index) const {
-  return span_of(PLAN.values()[index].val_as_DoubleList().items());
+  return span_of(value_at(program_->root_, index_, index).val_as_DoubleList().items());
 }
 Span<const bool> PlanView::bool_list(size_t index) const {
-  return span_of(PLAN.values()[index].val_as_BoolList().items());
+  return span_of(value_at(program_->root_, index_, index).val_as_BoolList().items());
 }
 Span<const int64_t> PlanView::int_list(size_t index) const {
-  return span_of(PLAN.values()[index].val_as_IntList().items());
+  return span_of(value_at(program_->root_, index_, index).val_as_IntList().items());
 }
 Span<const int32_t> PlanView::tensor_list(size_t index) const {
-  const schema::EValue value = PLAN.values()[index];
+  const schema::EValue value = value_at(program_->root_, index_, index);
   if (value.val_type() == schema::KernelTypes::TensorList) return span_of(value.val_as_TensorList().items());
   return span_of(value.val_as_OptionalTensorList().items());
 }

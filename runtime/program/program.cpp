@@ -103,6 +103,7 @@ Result<uint32_t> Program::find_method(std::string_view name) const {
   for (uint32_t i = 0; i < num_methods(); ++i) {
     const std::string_view candidate = plan_at(root_, i).name();
     if (candidate == name) return i;
+    if (!kHasMessages) continue;
     const bool is_room = length + candidate.size() + 8 < sizeof(names);
     const std::string_view shown = is_room ? candidate : std::string_view("...");
     if (length + shown.size() + 3 >= sizeof(names)) continue;

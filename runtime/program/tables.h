@@ -13,8 +13,7 @@ Span<const T> span_of(const flatbuffer::Vector<T>& vector) {
 }
 
 inline schema::Program program_at(const uint8_t* root) { return schema::Program(root); }
-inline schema::ExecutionPlan plan_at(const uint8_t* root, uint32_t index) {
-  return program_at(root).execution_plan()[index];
-}
+// Not inline, because every function of a view calls it.
+schema::ExecutionPlan plan_at(const uint8_t* root, uint32_t index);
 
 }  // namespace rushlight

@@ -28,7 +28,7 @@ enum class Tag : uint32_t {
 };
 
 // Returns the name of a tag, for example "Tensor".
-const char* to_string(Tag tag) noexcept;
+[[gnu::const]] const char* to_string(Tag tag) noexcept;
 
 class EValue;
 

@@ -43,7 +43,7 @@ enum class ArgKind : uint8_t {
 // Returns whether a parameter of this kind accepts a value with this tag.
 bool accepts(ArgKind kind, Tag tag);
 // Returns the name of a kind, for example "Tensor".
-const char* to_string(ArgKind kind) noexcept;
+[[gnu::const]] const char* to_string(ArgKind kind) noexcept;
 
 // A kernel in boxed form. `arguments` are the arguments in the order of the operator's schema.
 using KernelFunction = void (*)(KernelRuntimeContext& context, EValue* const* arguments);

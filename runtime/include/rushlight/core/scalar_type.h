@@ -52,7 +52,7 @@ constexpr size_t element_size(ScalarType type) {
 }
 
 // Returns torch's name of a dtype, for example "float32", or "?" for an unknown value.
-const char* dtype_name(ScalarType type) noexcept;
+[[gnu::const]] const char* dtype_name(ScalarType type) noexcept;
 
 // Returns whether a dtype is a real floating-point type.
 constexpr bool is_floating(ScalarType type) {
