@@ -37,6 +37,8 @@ const char* provision_of(std::string_view id) {
 }
 #endif
 
+bool is_available(const Backend* row) { return row && row->backend->is_available(); }
+
 }  // namespace
 
 std::vector<MissingBackend> missing_backends(const MethodMeta& meta, BackendTable backends) {
@@ -45,7 +47,7 @@ std::vector<MissingBackend> missing_backends(const MethodMeta& meta, BackendTabl
     const std::string_view id = meta.backend_name(i).get();
     const Backend* row = find_backend(backends, id);
     clear_last_error_message();
-    if (row && row->backend->is_available()) continue;
+    if (is_available(row)) continue;
     const char* reason = last_error_message();
     if (row && !*reason) reason = "the backend cannot run on this machine";
     const auto is_same = [id](const MissingBackend& other) { return other.id == id; };
@@ -56,9 +58,11 @@ std::vector<MissingBackend> missing_backends(const MethodMeta& meta, BackendTabl
 }
 
 Error require_backends(const MethodMeta& meta, BackendTable backends) {
-  const std::vector<MissingBackend> missing = missing_backends(meta, backends);
-  if (missing.empty()) return Error::Ok;
+  size_t first = 0;  // the first missing backend
+  while (first < meta.num_backends() && is_available(find_backend(backends, meta.backend_name(first).get()))) ++first;
+  if (first == meta.num_backends()) return Error::Ok;
   if (!kHasMessages) return Error::NotFound;
+  const std::vector<MissingBackend> missing = missing_backends(meta, backends);
   std::string text;
   for (const MissingBackend& backend : missing) {
     text += text.empty() ? "" : "; ";

@@ -73,7 +73,7 @@ std::vector<KernelTable> available_kernels() {
 std::vector<Backend> available_backends() {
   std::vector<Backend> backends;
   for (const LoadedLibrary* library : loaded_libraries()) {
-    backends.insert(backends.end(), library->backends.begin(), library->backends.end());
+    for (const Backend& row : library->backends) backends.push_back(row);
   }
   for (const Backend& row : default_backends()) backends.push_back(row);
   return backends;

@@ -28,19 +28,16 @@ Error align(const void*& data, size_t size, std::shared_ptr<void>& owner) {
 
 }  // namespace
 
-// Owns the loader, and the file or the bytes that the loader reads.
+// The loader, which may be `buffer`, and the owner of the loader or of the bytes that it reads.
 struct LoadedProgram::Source {
-  std::unique_ptr<FileDataLoader> file;
-  std::unique_ptr<MmapDataLoader> map;
-  std::unique_ptr<BufferDataLoader> buffer;
-  DataLoader* given = nullptr;
+  DataLoader* loader = nullptr;
+  BufferDataLoader buffer{nullptr, 0};
   std::shared_ptr<void> keep_alive;
 
-  DataLoader* loader() const {
-    if (given) return given;
-    if (file) return file.get();
-    if (map) return map.get();
-    return buffer.get();
+  template <typename Loader>
+  void take(std::unique_ptr<Loader> own) {
+    loader = own.get();
+    keep_alive = std::shared_ptr<Loader>(std::move(own));
   }
 };
 
@@ -49,7 +46,7 @@ LoadedProgram::~LoadedProgram() = default;
 Result<std::shared_ptr<LoadedProgram>> LoadedProgram::load(std::unique_ptr<Source> source) {
   std::shared_ptr<LoadedProgram> loaded(new LoadedProgram());
   loaded->source_ = std::move(source);
-  RL_ASSIGN(Program program, Program::load(loaded->source_->loader()));
+  RL_ASSIGN(Program program, Program::load(loaded->source_->loader));
   loaded->program_ = std::make_unique<Program>(std::move(program));
   RL_TRY(loaded->state_.read(*loaded->program_));
   return loaded;
@@ -58,12 +55,14 @@ Result<std::shared_ptr<LoadedProgram>> LoadedProgram::load(std::unique_ptr<Sourc
 Result<std::shared_ptr<LoadedProgram>> LoadedProgram::from_file(const char* path, Mode mode) {
   auto source = std::make_unique<Source>();
   if (mode == Mode::File) {
-    RL_ASSIGN(source->file, FileDataLoader::open(path));
+    RL_ASSIGN(auto file, FileDataLoader::open(path));
+    source->take(std::move(file));
   } else {
     const MlockConfig lock = mode == Mode::MmapUseMlock               ? MlockConfig::UseMlock
                              : mode == Mode::MmapUseMlockIgnoreErrors ? MlockConfig::UseMlockIgnoreErrors
                                                                       : MlockConfig::NoMlock;
-    RL_ASSIGN(source->map, MmapDataLoader::open(path, lock));
+    RL_ASSIGN(auto map, MmapDataLoader::open(path, lock));
+    source->take(std::move(map));
   }
   auto loaded = load(std::move(source));
   if (!loaded.ok()) return named(path, loaded.error());
@@ -75,14 +74,15 @@ Result<std::shared_ptr<LoadedProgram>> LoadedProgram::from_buffer(const void* da
   auto source = std::make_unique<Source>();
   RL_TRY(align(data, size, keep_alive));
   source->keep_alive = std::move(keep_alive);
-  source->buffer = std::make_unique<BufferDataLoader>(data, size);
+  source->buffer = BufferDataLoader(data, size);
+  source->loader = &source->buffer;
   return load(std::move(source));
 }
 
 Result<std::shared_ptr<LoadedProgram>> LoadedProgram::from_loader(DataLoader* loader,
                                                                   std::shared_ptr<void> keep_alive) {
   auto source = std::make_unique<Source>();
-  source->given = loader;
+  source->loader = loader;
   source->keep_alive = std::move(keep_alive);
   return load(std::move(source));
 }

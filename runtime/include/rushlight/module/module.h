@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <forward_list>
 #include <map>
 #include <memory>
 #include <set>
@@ -53,8 +54,16 @@ class LoadedProgram {
     friend class LoadedProgram;
     Error read(const Program& program);
     platform::Mutex mutex_;
-    std::map<size_t, Span<uint8_t>> arenas_;  // an arena is empty until its first use
-    std::set<std::pair<size_t, size_t>> held_;
+    struct Memory {
+      size_t number;
+      Span<uint8_t> arena;  // empty until its first use
+    };
+    struct HeldTensor {
+      size_t memory, offset;
+    };
+    Memory* find(size_t number);
+    std::forward_list<Memory> memories_;
+    std::forward_list<HeldTensor> held_;  // the tensors that have a value
   };
   State& state() { return state_; }
 
