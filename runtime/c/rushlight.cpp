@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "c/data_files.h"
 #include "core/message.h"
 #include "rushlight/module/defaults.h"
 #include "rushlight/module/library.h"
@@ -300,7 +301,7 @@ Result<std::unique_ptr<rushlight::LoadedMethod>> load(const rushlight_program& p
   if (options.data_path_count > 0) {
     RL_REQUIRE(options.data_paths, InvalidArgument, "data_path_count is %zu, but data_paths is null",
                options.data_path_count);
-    RL_ASSIGN(data, rushlight::LoadedData::from_files({options.data_paths, options.data_path_count}));
+    RL_ASSIGN(data, rushlight::load_data_files({options.data_paths, options.data_path_count}));
   }
   const std::vector<rushlight::KernelTable> kernels = rushlight::available_kernels();
   const std::vector<rushlight::Backend> backends = rushlight::available_backends();

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <version>
 
+#include "c/data_files.h"
 #include "module/files.h"
 #include "rushlight.h"
 #include "rushlight/platform/platform.h"
@@ -48,6 +49,9 @@ Result<OpenFile> describe_file(int) { return fail(Error::AccessFailed, "this bui
 void close_file(int) {}
 Error read_range(int, size_t, size_t, void*) {
   return fail(Error::AccessFailed, "this build reads no files; pass the bytes");
+}
+Result<std::shared_ptr<LoadedData>> load_data_files(Span<const char* const>) {
+  return fail(Error::AccessFailed, "this build reads no files");
 }
 
 }  // namespace rushlight
