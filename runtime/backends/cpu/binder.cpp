@@ -52,7 +52,7 @@ const Binder::Slot* Binder::slot(Operand operand) {
 
 const View* Binder::stored_input(Operand operand) {
   const Slot* found = slot(operand);
-  if (found && is_f16(found->view.dtype) && !microkernels::is_selected("f16")) {
+  if (found && is_f16(found->view.dtype) && !microkernels::kHasF16) {
     refuse(fail(Error::NotSupported, "operand %s.%s is %s, for which this selective build has no code", operation_,
                 operand.field, dtype_name(found->view.dtype)));
     return nullptr;
@@ -121,7 +121,7 @@ const float* Binder::constant(Operand operand, int64_t count) {
   float* copy = array<float>(static_cast<size_t>(count));
   if (copy == nullptr) return nullptr;
   const auto* const numbers = static_cast<const uint16_t*>(view->data);
-  microkernels::f16_microkernels().widen(f16_type(view->dtype), numbers, count, copy);
+  microkernels::widen(f16_type(view->dtype), numbers, count, copy);
   return copy;
 }
 
@@ -173,7 +173,7 @@ microkernels::PackedWeights Binder::packed_weights(Operand operand, int64_t matr
   microkernels::PackedWeights weights;
   const View* view = constant_view(operand, packed_floats(matrices, k, planned_.columns(n)));
   if (view == nullptr) return weights;
-  if (!is_f16(view->dtype)) {
+  if (!microkernels::kHasF16 || !is_f16(view->dtype)) {
     weights.floats = packed_f32(operand, matrices, k, n);
     return weights;
   }
@@ -274,20 +274,6 @@ microkernels::Epilogue Binder::epilogue(const schema::Epilogue& epilogue) {
   result.p = epilogue.p();
   result.q = epilogue.q();
   return result;
-}
-
-Result<Step*> make_step(const schema::Step& step, Binder& binder) {
-  switch (step.operation_type()) {
-#define RUSHLIGHT_MAKE_STEP(Name) \
-  case schema::Operation::Name:   \
-    return make_step(step.operation_as_##Name(), binder);
-    RUSHLIGHT_OPERATION_MEMBERS(RUSHLIGHT_MAKE_STEP)
-#undef RUSHLIGHT_MAKE_STEP
-    case schema::Operation::NONE:
-      break;
-  }
-  return fail(Error::InvalidProgram, "the plan contains an operation of unknown type %u",
-              static_cast<unsigned>(step.operation_type()));
 }
 
 }  // namespace rushlight::cpu

@@ -79,7 +79,7 @@ Error PackedConvolution::choose_lhs() {
 }
 
 Error PackedConvolution::check_prologue() const {
-  if (!prologue.applies) return Error::Ok;
+  if (!has_prologue()) return Error::Ok;
   const Image& in = in_.images[0];
   RL_REQUIRE(has_pixel_window() && std::equal(in.sizes, in.sizes + 3, out_.sizes) && groups == 1 && in_.count == 1 &&
                  !gathers_,
@@ -95,7 +95,7 @@ int64_t PackedConvolution::rows_of_block() const {
   // 16-bit and grouped weights need less of the cache. They are converted to float32 once for each block.
   const int64_t bytes = block_bytes(*kernels) * (weights.is_widened() ? 2 : 1);
   int64_t rows = std::max<int64_t>(1, bytes / (std::max<int64_t>(1, row_floats) * 4));
-  if (prologue.applies) {
+  if (has_prologue()) {
     rows = std::min(rows, std::max<int64_t>(1, prologue_bytes(*kernels) / (std::max<int64_t>(1, depth()) * 4)));
   }
   return std::min(kMaxRows, round_up(rows, kernels->gemm_rows));
@@ -103,7 +103,7 @@ int64_t PackedConvolution::rows_of_block() const {
 
 const Bf16PairMicrokernels* PackedConvolution::pairs() const {
   const bool is_one_row = gathers_ || taps() * pieces() == 1;
-  if (!rounds || !weights.f16 || weights.type != F16Type::BFloat16 || !is_one_row || has_lines_) return nullptr;
+  if (!rounds || !weights.is_f16() || weights.type != F16Type::BFloat16 || !is_one_row || has_lines_) return nullptr;
   return bf16_pair_microkernels(*kernels);
 }
 
@@ -117,9 +117,9 @@ bool PackedConvolution::is_by_columns(int64_t workers) const {
 }
 
 FirstWeights PackedConvolution::first_weights(int64_t workers) const {
-  if (weights.grouped) return {};
-  const int64_t size = weights.f16 ? sizeof(uint16_t) : sizeof(float);
-  const void* const from = weights.f16 ? static_cast<const void*>(weights.f16) : weights.floats;
+  if (weights.is_grouped()) return {};
+  const int64_t size = weights.is_f16() ? sizeof(uint16_t) : sizeof(float);
+  const void* const from = weights.is_f16() ? static_cast<const void*>(weights.f16) : weights.floats;
   const int64_t columns = std::min(packing().panel, packing().columns(outputs));
   return {from, depth() * columns * size, is_by_columns(workers) ? divide_up(outputs, packing().panel) : 1};
 }
@@ -131,14 +131,14 @@ void PackedConvolution::run(KernelRuntimeContext& context, int64_t workers, cons
   residual_.data = const_cast<float*>(residual);
   if (rows_ == 0) return;
   if (work() / 2 < kSerialWork) workers = 1;
-  if (rows_ == 1 && is_plain_ && !gathers_ && !prologue.applies) return run_row(context, workers);
+  if (rows_ == 1 && is_plain_ && !gathers_ && !has_prologue()) return run_row(context, workers);
   const int64_t panels = divide_up(outputs, packing().panel);
   // A multiple of the number of workers, so that all workers get the same number.
   const int64_t groups_of_rows = round_up(divide_up(rows_, kernels->gemm_rows), workers);
   if (is_by_columns(workers)) {
     // Each part repeats the gathering, rounding or prologue of its rows. If one of these is needed, there is only one
     // part.
-    const int64_t least = gathers_ || prologue.applies || pairs() ? panels : depth() <= kMaxDepth ? 1 : 2;
+    const int64_t least = gathers_ || has_prologue() || pairs() ? panels : depth() <= kMaxDepth ? 1 : 2;
     for_sharing_workers(context, workers, panels, least, [&](int64_t worker, int64_t begin, int64_t end) {
       part(scratch + worker * worker_floats(), 0, rows_, begin, end, next.after(worker, workers, end, panels));
     });
@@ -166,7 +166,7 @@ void PackedConvolution::run_row(KernelRuntimeContext& context, int64_t workers) 
       const PackedWeights b = weights.from(g * depth() * width + first * depth());
       const float* const x = in_.images[0].data + g * channels;
       const float* const addend = bias ? bias + at : nullptr;
-      if (b.f16) {
+      if (b.is_f16()) {
         kernels->packed->f16_row(b.type, x, depth(), b.f16, addend, out_.data + at, last - first, ends, e);
       } else {
         kernels->packed->row(x, depth(), b.floats, addend, out_.data + at, last - first, ends, e);
@@ -215,7 +215,7 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
       for (int64_t i = 0; i < count; ++i) rows[i] = gathered + i * depth();
     } else {
       set_row_pointers(m, count, rows);
-      if (prologue.applies) apply_prologue(m, count, rows, gathered);
+      if (has_prologue()) apply_prologue(m, count, rows, gathered);
     }
     for (int64_t g = 0; g < groups; ++g) {
       gemm.ahead = next.part(g, groups);
@@ -237,7 +237,7 @@ float* PackedConvolution::pixel(int64_t m) const {
 
 int64_t PackedConvolution::row_gap() const {
   if (gathers_) return depth();
-  if (prologue.applies) return channels;
+  if (has_prologue()) return channels;
   return is_plain_ ? in_step_ : in_.images[0].strides[2] * window.stride_w;
 }
 
@@ -307,7 +307,7 @@ Ahead PackedConvolution::next_lines(int64_t m, int64_t count) const {
 // the rows are only a small part of this memory.
 Ahead PackedConvolution::next_rows(int64_t m, int64_t count) const {
   if (!is_plain_ && !gathers_ && in_.count == 1) return next_lines(m, count);
-  if (!prologue.applies || !is_plain_ || 2 * channels < in_step_) return {};
+  if (!has_prologue() || !is_plain_ || 2 * channels < in_step_) return {};
   return {in_.images[0].data + m * in_step_, count * in_step_ * static_cast<int64_t>(sizeof(float))};
 }
 

@@ -53,6 +53,7 @@ class PackedConvolution {
  private:
   int64_t taps() const { return window.kernel_h * window.kernel_w; }
   int64_t depth() const { return taps() * channels; }
+  bool has_prologue() const { return kHasPrologue && prologue.applies; }
   // Returns whether each output pixel reads one pixel of the input, at the same place.
   bool has_pixel_window() const {
     return taps() == 1 && window.stride_h == 1 && window.stride_w == 1 && window.pad_h == 0 && window.pad_w == 0;
@@ -66,7 +67,7 @@ class PackedConvolution {
   }
   int64_t line_buffer_floats() const {
     if (has_lines_) return channels * window.kernel_h * line_floats();
-    return gathers_ || prologue.applies ? round_up(block_ * depth(), 16) : 0;
+    return gathers_ || has_prologue() ? round_up(block_ * depth(), 16) : 0;
   }
   // Returns the memory for one panel of weights that is converted to float32, in floats.
   int64_t widened_floats() const { return weights.is_widened() ? round_up(depth() * packing().panel, 16) : 0; }

@@ -35,8 +35,8 @@ void PackedConvolution::part_of_lines(float* scratch, int64_t m0, int64_t m1, in
       tile.b = b.floats;
       tile.bias = bias ? bias + column : nullptr;
       const int vectors = static_cast<int>(divide_up(tile.columns, kernels->width));
-      if (b.f16) {
-        f16_microkernels().widen(b.type, b.f16, depth() * vectors * kernels->width, widened(scratch));
+      if (b.is_f16()) {
+        widen(b.type, b.f16, depth() * vectors * kernels->width, widened(scratch));
         tile.b = widened(scratch);
       }
       for (int64_t part = 0, first = 0; part < division.groups; first += division.count(part), ++part) {

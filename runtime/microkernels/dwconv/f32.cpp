@@ -30,9 +30,10 @@ constexpr int64_t kLineColumns = 64;
 }  // namespace
 
 bool has_two_rows(const Window& w) {
+  constexpr bool kHas3 = is_selected("window3"), kHas5 = is_selected("window5"), kHas7 = is_selected("window7");
   const bool is_square = w.kernel_h == w.kernel_w && w.stride_h == w.stride_w && w.dilation_h == 1 && w.dilation_w == 1;
-  const bool is_small = (w.kernel_w == 3 && is_selected("window3")) || (w.kernel_w == 5 && is_selected("window5"));
-  const bool is_large = w.kernel_w == 7 && is_selected("window7");
+  const bool is_small = (w.kernel_w == 3 && kHas3) || (w.kernel_w == 5 && kHas5);
+  const bool is_large = w.kernel_w == 7 && kHas7;
   return is_square && ((is_small && w.stride_w <= 2) || (is_large && w.stride_w == 1));
 }
 

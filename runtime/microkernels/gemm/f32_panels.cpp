@@ -55,9 +55,9 @@ Part part_at(const Panels& p, int64_t index, int64_t count) {
 // Returns whether 16-bit weights are converted to float32 in registers. With few rows, each weight is used so rarely
 // that this is faster than converting a panel in memory.
 inline bool converts_in_registers(const Panels& p) {
-  return p.b.f16 && p.m <= p.kernels->gemm_rows && p.kernels->packed->f16_panel;
+  return p.b.is_f16() && p.m <= p.kernels->gemm_rows && p.kernels->packed->f16_panel;
 }
-inline bool has_pairs(const Panels& p) { return p.pairs && !converts_in_registers(p); }
+inline bool has_pairs(const Panels& p) { return kHasF16 && p.pairs && !converts_in_registers(p); }
 
 // Rounds the LHS of a part to bfloat16, for all tiles.
 void round_rows(const Panels& p, const Part& part) {
@@ -107,14 +107,14 @@ PackedWeights weights_of(const Panels& p, int64_t column, const Part& part) {
 
 // Returns the memory of the packed weights of a part, which is prefetched before the part is computed.
 Ahead ahead_of(const Panels& p, int64_t column, const Part& part) {
-  if (p.b.grouped) {
+  if (p.b.is_grouped()) {
     const int64_t bytes = p.b.grouped->row_bytes();
     return {p.b.grouped->numbers + column * bytes, std::min(panel_columns(p), p.n - column) * bytes};
   }
   const PackedWeights b = weights_of(p, column, part);
   const int64_t terms = (part.taps_end - part.tap) * (part.last - part.first) * packed_columns(p, column);
-  if (b.floats) return {b.floats, terms * static_cast<int64_t>(sizeof(float))};
-  return {b.f16, terms * static_cast<int64_t>(sizeof(uint16_t))};
+  if (b.is_f16()) return {b.f16, terms * static_cast<int64_t>(sizeof(uint16_t))};
+  return {b.floats, terms * static_cast<int64_t>(sizeof(float))};
 }
 
 // Divides the sums of a part into partial sums of about kTermsOfSum terms: several taps each, or a range of the terms
@@ -200,20 +200,20 @@ void multiply_pairs(const Panels& p, int64_t m, int rows, int vectors, const Pan
 // Returns the weights of a part as the tile functions read them. Unless they are converted in registers, 16-bit weights
 // and grouped matrices are converted to p.widened.
 const void* readable_weights(const Panels& p, int64_t column, const Part& part, int64_t terms) {
-  if (p.b.grouped) {
+  if (p.b.is_grouped()) {
     const int64_t count = std::min(panel_columns(p), p.n - column);
     int8_microkernels().dequantize_panel(p.b.grouped->part(column, count, part.first, part.last),
                                          packed_columns(p, column), p.widened);
     return p.widened;
   }
   const PackedWeights b = weights_of(p, column, part);
-  if (b.floats) return b.floats;
+  if (!b.is_f16()) return b.floats;
   if (converts_in_registers(p)) return b.f16;
   const int64_t columns = packed_columns(p, column);
   if (has_pairs(p)) {
     p.pairs->pack_rhs(b.f16, terms, columns, reinterpret_cast<uint32_t*>(p.widened));
   } else {
-    f16_microkernels().widen(b.type, b.f16, terms * columns, p.widened);
+    widen(b.type, b.f16, terms * columns, p.widened);
   }
   return p.widened;
 }

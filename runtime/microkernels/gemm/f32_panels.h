@@ -9,6 +9,7 @@
 #include "microkernels/tables/f32_halves.h"
 #include "microkernels/tables/f32_packed.h"
 #include "microkernels/tables/int8.h"
+#include "microkernels/tables/selected.h"
 
 namespace rushlight::microkernels {
 
@@ -51,8 +52,10 @@ struct PackedWeights {
   const GroupedMatrix* grouped = nullptr;
   F16Type type = F16Type::Float16;
 
+  bool is_f16() const { return kHasF16 && f16; }
+  bool is_grouped() const { return kHasGrouped && grouped; }
   // Returns whether panels are converted to float32 in memory.
-  bool is_widened() const { return floats == nullptr; }
+  bool is_widened() const { return is_f16() || is_grouped(); }
   // Not for grouped matrices.
   PackedWeights from(int64_t first) const {
     PackedWeights rest = *this;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "microkernels/tables/f32.h"
+#include "microkernels/tables/selected.h"
 
 namespace rushlight::microkernels {
 
@@ -35,5 +36,10 @@ const F16Microkernels& f16_microkernels();
 // Returns a table by name (generic, avx2, avx512, neon, rvv, rvv256), or null if this machine or build does not have
 // it.
 const F16Microkernels* f16_microkernels_named(const char* name);
+
+// Converts 16-bit floats to float32. Does nothing in a build without support for 16-bit floats.
+inline void widen(F16Type type, const uint16_t* x, int64_t n, float* y) {
+  if (kHasF16) f16_microkernels().widen(type, x, n, y);
+}
 
 }  // namespace rushlight::microkernels

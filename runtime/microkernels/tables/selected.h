@@ -37,6 +37,12 @@ constexpr bool is_selected(const char*) { return true; }
 
 #endif
 
+// Whether the build supports 16-bit floats, matrices with int8 weights that have a scale for each group of rows, and
+// matrix products with a prologue. These are constants because compilers would otherwise search the list at run time.
+inline constexpr bool kHasF16 = is_selected("f16");
+inline constexpr bool kHasGrouped = is_selected("grouped");
+inline constexpr bool kHasPrologue = is_selected("prologue");
+
 // Whether code size is more important than speed, in the whole build (CMAKE_BUILD_TYPE=MinSizeRel) or in this file. The
 // tables then have fewer variants of long functions. The value may differ from file to file.
 #if defined(RUSHLIGHT_SMALL)

@@ -130,7 +130,7 @@ def project_files(selection: Selection, sources: RuntimeSources, name: str, fold
     if selection.own.tables:
         files["own_kernels.h"] = own_header(selection.own)
     if selection.usage.steps:
-        files["cpu_steps.cpp"] = _unsupported_steps(_steps_without_files(selection.usage, sources))
+        files["cpu_steps.cpp"] = _make_step(_steps_with_files(selection.usage, sources))
     if selection.programs:
         files["programs.cpp"] = _programs(selection.programs)
     return files
@@ -280,31 +280,33 @@ def _narrowed(row: KernelText, dtypes: Dtypes) -> str:
     return f"narrowed({row.text}, DtypeSet({names}))"
 
 
-def _steps_without_files(usage: Usage, sources: RuntimeSources) -> set[str]:
-    """Returns the operations whose files the build leaves out. A file may contain several operations."""
+def _steps_with_files(usage: Usage, sources: RuntimeSources) -> set[str]:
+    """Returns the operations whose files the build contains. A file may contain several operations."""
     files = sources.steps()
     built = {files[name] for name in usage.steps}
-    return {name for name, path in files.items() if path not in built}
+    return {name for name, path in files.items() if path in built}
 
 
-def _unsupported_steps(names: Iterable[str]) -> str:
-    lines = "\n".join(f"RL_ABSENT({name})" for name in sorted(names))
-    return f"""// Written by `rushlight select`: the steps of CPU plans that this build leaves out.
+def _make_step(names: Iterable[str]) -> str:
+    lines = "\n".join(f"    RL_CASE({name})" for name in sorted(names))
+    return f"""// Written by `rushlight select`: the steps of CPU plans that this build contains.
 #include "backends/cpu/step.h"
 
 namespace rushlight::cpu {{
-namespace {{
 
-Error absent(const char* name) {{
-  return fail(Error::NotSupported, "this selective build has no step %s of CPU plans", name);
-}}
-
-}}  // namespace
-
-#define RL_ABSENT(Name) \\
-  Result<Step*> make_step(const schema::Name&, Binder&) {{ return absent(#Name); }}
+Result<Step*> make_step(const schema::Step& step, Binder& binder) {{
+  const schema::Operation type = step.operation_type();
+  switch (type) {{
+#define RL_CASE(Name) \\
+  case schema::Operation::Name: \\
+    return make_step(step.operation_as_##Name(), binder);
 {lines}
-#undef RL_ABSENT
+#undef RL_CASE
+    default:
+      return fail(Error::NotSupported, "this selective build has no step %s of CPU plans",
+                  static_cast<const char*>(schema::kOperationOperands[static_cast<size_t>(type) - 1].name));
+  }}
+}}
 
 }}  // namespace rushlight::cpu
 """

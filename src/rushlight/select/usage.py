@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rushlight.backends.cpu.plan.payload import read_plan
-from rushlight.backends.cpu.plan.tables import Plan, Prologue, Reduction, UnaryFunction, Window
+from rushlight.backends.cpu.plan.tables import Plan, Prologue, Reduction, UnaryFunction, WeightOnlyGemm, Window
 from rushlight.format.program import (
     DelegateCall,
     ExecutionPlan,
@@ -41,7 +41,7 @@ _TORCH_NAMES = {
 
 
 # What Usage.features may contain.
-FEATURES = frozenset({"f16", "extremes", "prologue"})
+FEATURES = frozenset({"f16", "extremes", "grouped", "prologue"})
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ class Usage:
         functions: the unary functions in CPU plans.
         windows: the sizes of the square windows in CPU plans.
         features: the parts of microkernels that CPU plans use: "f16" (float16 or bfloat16), "extremes"
-            (maxima and minima over dimensions) and "prologue" (matrix products with a prologue).
+            (maxima and minima over dimensions), "grouped" (float32 matrix products with int8 weights that
+            have a scale for each group) and "prologue" (matrix products with a prologue).
         targets: the instruction sets of CPU plans, such as `avx2`.
         every_operator: whether all operators are used, not only those in `operators`.
     """
@@ -226,6 +227,8 @@ def _features(plan: Plan, parts: list[object]) -> Iterator[str]:
     reductions = [part for part in parts if isinstance(part, Reduction)]
     if Reduction.MAXIMUM in reductions or Reduction.MINIMUM in reductions:
         yield "extremes"
+    if any(isinstance(part, WeightOnlyGemm) for part in parts):
+        yield "grouped"
     if any(isinstance(part, Prologue) for part in parts):
         yield "prologue"
 

@@ -18,7 +18,7 @@ class GemmStep final : public Step {
     c.rounds = op.rounds_input();
     c.prologue.applies = op.has_prologue();
     if (c.prologue.applies) {
-      RL_REQUIRE(c.kernels->packed->prologue, NotSupported,
+      RL_REQUIRE(microkernels::kHasPrologue, NotSupported,
                  "this selective build has no matrix products and convolutions with a prologue");
       c.prologue.rows.low = op.prologue().low();
       c.prologue.rows.high = op.prologue().high();

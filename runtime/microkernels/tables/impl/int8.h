@@ -96,7 +96,7 @@ static constexpr Int8Microkernels make_int8_table(const char* name) {
   RL_SET(quantize, quantize);
   RL_SET(dequantize_int8, dequantize_int8);
   RL_SET(dequantize_int4, dequantize_int4);
-  RL_SET(dequantize_panel, dequantize_panel);
+  if (is_selected("grouped")) RL_SET(dequantize_panel, dequantize_panel);
   RL_SET(extremes, extremes);
   RL_SET(combine, combine);
   RL_SET(int4_row, int4_row);
