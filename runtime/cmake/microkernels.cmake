@@ -34,6 +34,7 @@ if(RUSHLIGHT_SANITIZE MATCHES "undefined" AND CMAKE_CXX_COMPILER_ID MATCHES "Cla
   # Clang would warn that it does not vectorize some of the checked loops.
   set_property(SOURCE ${loops} APPEND PROPERTY COMPILE_OPTIONS -Wno-pass-failed)
 endif()
+rushlight_optimize(plain FILTER "microkernels/[a-z_]*\\.cpp$" ${sources})
 if(CMAKE_SYSTEM_NAME STREQUAL "WASI")
   rushlight_optimize(size FILTER "microkernels/[a-hj-z][a-z]*/" ${sources})  # all folders except isa/
 else()

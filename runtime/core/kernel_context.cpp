@@ -24,4 +24,26 @@ void* KernelRuntimeContext::allocate_temporary(size_t size, size_t alignment) {
   return memory;
 }
 
+void KernelRuntimeContext::run_ranges(int64_t begin, int64_t end, int64_t grain,
+                                      void (*call)(const void* function, int64_t first, int64_t last),
+                                      const void* function) {
+  const int64_t count = end - begin, threads = static_cast<int64_t>(thread_count());
+  if (grain < 1) grain = 1;
+  int64_t step = (count + threads - 1) / threads;
+  step = (step + grain - 1) / grain * grain;
+  struct Ranges {
+    int64_t begin, end, step;
+    void (*call)(const void* function, int64_t first, int64_t last);
+    const void* function;
+  } ranges{begin, end, step, call, function};
+  threads_->run(
+      static_cast<size_t>((count + step - 1) / step),
+      [](void* context, size_t index) {
+        const Ranges& r = *static_cast<const Ranges*>(context);
+        const int64_t first = r.begin + static_cast<int64_t>(index) * r.step;
+        r.call(r.function, first, first + r.step < r.end ? first + r.step : r.end);
+      },
+      &ranges);
+}
+
 }  // namespace rushlight

@@ -68,26 +68,24 @@ class alignas(64) SharedRange {
 // A part of a GEMM has at least this many rows, because each part reads all weights.
 inline constexpr int64_t kMinRows = 48;
 
+// A function body(worker, begin, end) as a pointer to code that calls it.
+struct RangeBody {
+  void (*call)(const void* body, int64_t worker, int64_t begin, int64_t end);
+  const void* body;
+  void operator()(int64_t worker, int64_t begin, int64_t end) const { call(body, worker, begin, end); }
+};
+void share_ranges(KernelRuntimeContext& context, int64_t workers, int64_t count, int64_t least, const RangeBody& body);
+
 // As for_workers(), with work stealing. A worker calls body for parts of its range, of `least` or more items. A worker
 // that has finished takes the last parts of other ranges, because cores have different speeds and loads. Which worker
 // calls body for a part is not deterministic.
 template <typename Body>
 void for_sharing_workers(KernelRuntimeContext& context, int64_t workers, int64_t count, int64_t least,
                          const Body& body) {
-  constexpr int64_t kMaxWorkers = 32;
-  workers = std::min(workers, count);
-  if (workers <= 1 || workers > kMaxWorkers || count >> 32 != 0) return for_workers(context, workers, count, body);
-  SharedRange ranges[kMaxWorkers];
-  for (int64_t w = 0; w < workers; ++w) ranges[w].set(count * w / workers, count * (w + 1) / workers);
-  context.parallel_for(0, workers, 1, [&](int64_t first, int64_t last) {
-    for (int64_t w = first; w < last; ++w) {
-      int64_t begin, end;
-      while (ranges[w].take_first(least, &begin, &end)) body(w, begin, end);
-      for (int64_t i = 1; i < workers; ++i) {
-        while (ranges[(w + i) % workers].take_last(least, &begin, &end)) body(w, begin, end);
-      }
-    }
-  });
+  const auto call = [](const void* function, int64_t worker, int64_t begin, int64_t end) {
+    (*static_cast<const Body*>(function))(worker, begin, end);
+  };
+  share_ranges(context, workers, count, least, {call, &body});
 }
 
 inline int64_t worker_count(const KernelRuntimeContext& context) {

@@ -62,26 +62,14 @@ class KernelRuntimeContext {
     static_cast<void>(grain);
     body(begin, end);
 #else
-    if (grain < 1) grain = 1;
-    const int64_t threads = static_cast<int64_t>(thread_count());
-    if (threads == 1 || count <= grain) {
+    if (thread_count() == 1 || count <= grain) {
       body(begin, end);
       return;
     }
-    int64_t step = (count + threads - 1) / threads;
-    step = (step + grain - 1) / grain * grain;
-    struct Range {
-      const Body* body;
-      int64_t begin, end, step;
-    } range{&body, begin, end, step};
-    threads_->run(
-        static_cast<size_t>((count + step - 1) / step),
-        [](void* context, size_t index) {
-          const Range& r = *static_cast<const Range*>(context);
-          const int64_t first = r.begin + static_cast<int64_t>(index) * r.step;
-          (*r.body)(first, first + r.step < r.end ? first + r.step : r.end);
-        },
-        &range);
+    const auto call = [](const void* function, int64_t first, int64_t last) {
+      (*static_cast<const Body*>(function))(first, last);
+    };
+    run_ranges(begin, end, grain, call, &body);
 #endif
   }
 
@@ -89,6 +77,10 @@ class KernelRuntimeContext {
   EventTracer* tracer() const { return tracer_; }
 
  private:
+  // Calls call(function, first, last) for the ranges of parallel_for(), on several threads.
+  void run_ranges(int64_t begin, int64_t end, int64_t grain,
+                  void (*call)(const void* function, int64_t first, int64_t last), const void* function);
+
   MemoryAllocator* temporary_;
   ThreadPool* threads_;
   EventTracer* tracer_;
