@@ -536,11 +536,11 @@ rushlight_status rushlight_method_run(rushlight_method* method, const rushlight_
   };
   if (std::any_of(inputs, inputs + count, is_result)) {
     std::vector<ConvertedInput> given(count);
-    std::vector<rushlight::EValue> values;
+    std::vector<rushlight::EValue> values(count);
     for (size_t i = 0; i < count; ++i) {
       const Error error = given[i].read(inputs[i], i, &method->texts[i]);
       if (error != Error::Ok) return status_of(error);
-      values.push_back(given[i].value());
+      values[i] = given[i].value();
     }
     const Error error = method->loaded->set_inputs({values.data(), count});
     return error == Error::Ok ? rushlight_method_execute(method) : status_of(error);

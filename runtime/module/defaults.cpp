@@ -1,5 +1,6 @@
 #include "rushlight/module/defaults.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "rushlight/module/library.h"
@@ -64,18 +65,26 @@ BackendTable default_backends() {
 }
 
 std::vector<KernelTable> available_kernels() {
-  std::vector<KernelTable> tables;
-  for (const LoadedLibrary* library : loaded_libraries()) tables.push_back(library->kernels());
-  for (const KernelTable& table : default_kernels()) tables.push_back(table);
+  const std::vector<const LoadedLibrary*> libraries = loaded_libraries();
+  const Span<const KernelTable> own = default_kernels();
+  std::vector<KernelTable> tables(libraries.size() + own.size());
+  auto next = tables.begin();
+  for (const LoadedLibrary* library : libraries) *next++ = library->kernels();
+  std::copy(own.begin(), own.end(), next);
   return tables;
 }
 
 std::vector<Backend> available_backends() {
-  std::vector<Backend> backends;
-  for (const LoadedLibrary* library : loaded_libraries()) {
-    for (const Backend& row : library->backends) backends.push_back(row);
+  const std::vector<const LoadedLibrary*> libraries = loaded_libraries();
+  const BackendTable own = default_backends();
+  size_t count = own.size();
+  for (const LoadedLibrary* library : libraries) count += library->backends.size();
+  std::vector<Backend> backends(count);
+  auto next = backends.begin();
+  for (const LoadedLibrary* library : libraries) {
+    next = std::copy(library->backends.begin(), library->backends.end(), next);
   }
-  for (const Backend& row : default_backends()) backends.push_back(row);
+  std::copy(own.begin(), own.end(), next);
   return backends;
 }
 

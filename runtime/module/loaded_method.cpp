@@ -74,10 +74,11 @@ Result<std::unique_ptr<LoadedMethod>> LoadedMethod::load(std::shared_ptr<LoadedP
   loaded->budget_.limit = environment.limits.memory;
   Environment own = environment;
   if (memory.planned) {
+    loaded->planned_ = std::vector<Span<uint8_t>>(memory.planned->count());
     for (size_t i = 0; i < memory.planned->count(); ++i) {
       const size_t size = memory.planned->buffer_size(i);
       RL_ASSIGN(void* const data, memory.planned->get(i, 0, size));
-      loaded->planned_.emplace_back(static_cast<uint8_t*>(data), size);
+      loaded->planned_[i] = {static_cast<uint8_t*>(data), size};
     }
   } else {
     RL_TRY(loaded->allocate_planned(meta));
@@ -89,7 +90,7 @@ Result<std::unique_ptr<LoadedMethod>> LoadedMethod::load(std::shared_ptr<LoadedP
                            memory.temporary ? memory.temporary : &loaded->temporary_memory_};
   RL_ASSIGN(Method method, Method::load(source, name, used, own));
   loaded->method_ = std::make_unique<Method>(std::move(method));
-  loaded->inputs_.resize(loaded->method_->inputs_size());
+  loaded->inputs_ = std::vector<Input>(loaded->method_->inputs_size());
   for (size_t i = 0; i < loaded->inputs_.size(); ++i) {
     const EValue& value = loaded->method_->get_input(i);
     if (value.is_tensor()) loaded->inputs_[i].tensor = value.to_tensor().impl();
@@ -107,6 +108,7 @@ LoadedMethod::~LoadedMethod() {
 
 Error LoadedMethod::allocate_planned(const MethodMeta& meta) {
   const size_t count = meta.num_memory_planned_buffers();
+  planned_ = std::vector<Span<uint8_t>>(count);
   for (size_t i = 0; i < count; ++i) {
     RL_ASSIGN(const size_t size, meta.memory_planned_buffer_size(i));
     RL_REQUIRE(
@@ -114,15 +116,14 @@ Error LoadedMethod::allocate_planned(const MethodMeta& meta) {
         "planned memory %zu of method '%.80s' has %zu bytes: this exceeds the limit of %zu bytes (Limits::memory)",
         i + 1, meta.name().data(), size, budget_.limit);
     if (program_->state().shares(i)) {
-      RL_ASSIGN(const Span<uint8_t> shared, program_->state().arena(i, size));
-      planned_.push_back(shared);
+      RL_ASSIGN(planned_[i], program_->state().arena(i, size));
       continue;
     }
     void* memory = platform::allocate(size, kArenaAlignment);
     RL_REQUIRE(memory, MemoryAllocationFailed, "no memory for the %zu bytes of planned memory %zu of method '%.80s'",
                size, i + 1, meta.name().data());
     arenas_.push_back(memory);
-    planned_.emplace_back(static_cast<uint8_t*>(memory), size);
+    planned_[i] = {static_cast<uint8_t*>(memory), size};
     planned_bytes_ += size;
   }
   planned_memory_ = std::make_unique<HierarchicalAllocator>(Span<Span<uint8_t>>(planned_.data(), planned_.size()));
