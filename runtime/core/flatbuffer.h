@@ -14,7 +14,7 @@ namespace rushlight::flatbuffer {
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values are read in place as little-endian");
 #endif
 
-// Descriptors: constants generated from schema/*.fbs.
+// Descriptors: constants generated from schema/*.fbs. Their numbers are small types, because all programs contain them.
 
 enum class Kind : uint8_t {
   Scalar,    // number or enum
@@ -45,23 +45,28 @@ struct Field {
   Kind kind;
   uint8_t size;  // bytes of the inline value, or of one element of a vector
   bool required;
-  uint16_t target;
+  uint8_t target;
 };
 
 // The smallest and the largest value of field number `field`, which is a number or an enum.
 struct Bounds {
   uint16_t field;
   bool is_signed;
-  int64_t low, high;
+  int32_t low;
+  uint32_t high;
 };
 
 // fields[i] has vtable offset 4 + 2 * i.
 struct TableInfo {
-  Name name;
-  const Field* fields;
-  uint16_t num_fields;
-  const Bounds* bounds;  // in the order of the fields
-  uint16_t num_bounds;
+  constexpr TableInfo() = default;
+  constexpr TableInfo(Name text, const Field* first, uint8_t field_count, const Bounds* first_bounds,
+                      uint8_t bounds_count)
+      : fields(first), bounds(first_bounds), num_fields(field_count), num_bounds(bounds_count), name(text) {}
+
+  const Field* fields = nullptr;
+  const Bounds* bounds = nullptr;  // in the order of the fields
+  uint8_t num_fields = 0, num_bounds = 0;
+  Name name = "";
 };
 
 // members[i] is the table index of tag i + 1.
@@ -90,7 +95,7 @@ enum class Effect : uint8_t {
 
 struct OperandInfo {
   Name name;
-  uint16_t vtable_offset;
+  uint8_t vtable_offset;
   bool is_vector;
   bool is_optional;
   Effect effect;
@@ -98,9 +103,12 @@ struct OperandInfo {
 
 // The operands of a table, in the schema's order, and the table's name.
 struct OperandList {
-  Name name;
+  constexpr OperandList(Name text, const OperandInfo* first, uint8_t length)
+      : operands(first), count(length), name(text) {}
+
   const OperandInfo* operands;
-  uint16_t count;
+  uint8_t count;
+  Name name;
 };
 
 inline constexpr uint32_t kNoOperand = UINT32_MAX;

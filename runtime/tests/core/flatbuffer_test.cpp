@@ -423,7 +423,7 @@ TEST(Flatbuffer, SharedChildrenCannotMultiplyTheWork) {
   flatbuffer::Field fields[kDepth];
   flatbuffer::TableInfo tables[kDepth + 1];
   for (uint16_t i = 0; i < kDepth; ++i) {
-    fields[i] = {"items", flatbuffer::Kind::Tables, 4, false, static_cast<uint16_t>(i + 1)};
+    fields[i] = {"items", flatbuffer::Kind::Tables, 4, false, static_cast<uint8_t>(i + 1)};
     tables[i] = {"Level", &fields[i], 1, nullptr, 0};
   }
   tables[kDepth] = {"Level", nullptr, 0, nullptr, 0};
