@@ -75,7 +75,8 @@ if(RUSHLIGHT_SINGLE_THREAD)  # on any system
   string(APPEND system_foreign "|threads/[a-z_]*_(posix|windows|wasi|os)\\.cpp$")
 endif()
 
-# The selection sets RUSHLIGHT_SELECTED_SOURCES, _ISAS, _DTYPES (bits of DtypeSet) and _BACKENDS.
+# The selection sets RUSHLIGHT_SELECTED_SOURCES, _ISAS, _DTYPES (bits of DtypeSet), _BACKENDS, and _NO_KERNELS if its
+# programs call no kernels.
 if(RUSHLIGHT_SELECTION)
   include(${RUSHLIGHT_SELECTION}/selection.cmake)
 endif()

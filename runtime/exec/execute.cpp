@@ -261,12 +261,15 @@ Error run_instruction(MethodState& state, KernelRuntimeContext& context, uint32_
   const Instruction& instruction = state.chains[state.next_chain].instructions[index];
   switch (instruction.opcode) {
     case Opcode::View:
+      if (!kHasKernels) break;
       *instruction.arguments[kViewOut] = EValue(state.views[instruction.destination].tensor);
       [[fallthrough]];
     case Opcode::Kernel:
+      if (!kHasKernels) break;
       instruction.kernel(context, instruction.arguments);
       return context.failure();
     case Opcode::GuardedKernel:
+      if (!kHasKernels) break;
       return call_guarded(state, instruction, context);
     case Opcode::Delegate:
       return call_delegate(state, instruction, state.next_chain, index);

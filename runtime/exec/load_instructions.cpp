@@ -58,6 +58,12 @@ bool keeps_elements(const char* name) {
 
 Error MethodLoader::find_operators() {
   const size_t count = plan_.num_operators();
+  if (!kHasKernels) {
+    RL_REQUIRE(count == 0, OperatorMissing,
+               "method '%.40s' calls %zu operator%s, but this selective build has no kernels", method_name(), count,
+               plural(count));
+    return Error::Ok;
+  }
   RL_TRY(allocate_array(count, &operators_));
   NameList missing;
   size_t num_missing = 0;
@@ -175,6 +181,7 @@ Error MethodLoader::load_instruction(size_t chain, size_t index, Instruction* ou
   out->argument_count = static_cast<uint32_t>(view.args.size());
   switch (view.kind) {
     case InstructionKind::Kernel:
+      if (!kHasKernels) break;  // find_operators() has checked that there are no operators
       out->arguments = arguments;
       return load_kernel_call(chain, index, view, out);
     case InstructionKind::Delegate:

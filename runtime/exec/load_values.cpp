@@ -79,7 +79,7 @@ void MethodLoader::propagate_read_only() {
 }
 
 bool MethodLoader::is_view_call(const InstructionView& view) const {
-  return view.kind == InstructionKind::Kernel && view.args.size() > kViewOut &&
+  return kHasKernels && view.kind == InstructionKind::Kernel && view.args.size() > kViewOut &&
          std::string_view(operators_[view.first]->name) == "executorch_prim::et_view.default";
 }
 

@@ -10,6 +10,13 @@
 
 namespace rushlight {
 
+// Whether methods may call kernels. The programs of a selective build without kernels call only backends.
+#if defined(RUSHLIGHT_NO_KERNELS)
+inline constexpr bool kHasKernels = false;
+#else
+inline constexpr bool kHasKernels = true;
+#endif
+
 enum class Opcode : uint8_t {
   Kernel,
   GuardedKernel,  // a kernel with a parameter EValue&: the tags of its arguments are checked after the call

@@ -213,6 +213,7 @@ def _selection(selection: Selection, files: Iterable[str], folder: Path) -> str:
     listed = "\n".join(f"  {path}" for path in sorted(files))
     isas = " ".join(f"RL_HAS_{family.upper()}=1" for family in sorted(selection.families))
     dtypes = selection.usage.dtypes
+    has_kernels = bool(selection.rows or selection.usage.operators or selection.own.tables)
     bits = _ALL_DTYPES if dtypes is None else sum(1 << dtype for dtype in dtypes)
     return f"""# Written by `rushlight select`.
 set(RUSHLIGHT_SELECTED_SOURCES
@@ -220,6 +221,7 @@ set(RUSHLIGHT_SELECTED_SOURCES
 set(RUSHLIGHT_SELECTED_ISAS {isas})
 set(RUSHLIGHT_SELECTED_DTYPES {bits:#x}u)
 set(RUSHLIGHT_SELECTED_BACKENDS {"cpu" if selection.usage.steps else ""})
+set(RUSHLIGHT_SELECTED_NO_KERNELS {"OFF" if has_kernels else "ON"})
 {own_variables(selection.own, folder) if selection.own.tables else ""}"""
 
 
