@@ -27,8 +27,8 @@ from benchmarks.browser.prepare import NETWORK, PEER_FILES, prepare
 from benchmarks.process import ROOT
 
 OURS = ("rushlight.js", "rushlight-relaxed.wasm")
-# Without error messages and event traces, which a page in production does not show.
-SMALL = ("-DRUSHLIGHT_TRACING=OFF", "-DRUSHLIGHT_MESSAGES=OFF")
+# Without error messages, log messages and event traces, which a page in production does not show.
+SMALL = ("-DRUSHLIGHT_TRACING=OFF", "-DRUSHLIGHT_MESSAGES=OFF", "-DRUSHLIGHT_LOG_LEVEL=none")
 
 
 def build_runtime(site: Path, jobs: int) -> None:
@@ -51,7 +51,7 @@ def build_runtime(site: Path, jobs: int) -> None:
     folder.mkdir(exist_ok=True)
     terser = site / "node_modules" / ".bin" / "terser"
     for file in (ROOT / "js").glob("*.js"):
-        minify: list[str | Path] = [terser, "--module", "--compress", "--mangle", "--output"]
+        minify: list[str | Path] = [terser, "--module", "--compress", "passes=3", "--mangle", "--output"]
         subprocess.run([*minify, folder / file.name, "--", file], check=True)
     for file in build.glob("*.wasm"):
         shutil.copy(file, folder)

@@ -40,8 +40,8 @@ foreach(variant IN LISTS variants)
   if(variant MATCHES threads)
     target_link_options(${target} PRIVATE ${threads})
   endif()
-  if(RUSHLIGHT_WASM_OPT)  # -O1, because code of -O2 and -Os is slower
-    add_custom_command(TARGET ${target} POST_BUILD COMMAND ${RUSHLIGHT_WASM_OPT} ${features} -O1
+  if(RUSHLIGHT_WASM_OPT)  # The lowest kilobyte of memory is unused, because it is the end of the stack.
+    add_custom_command(TARGET ${target} POST_BUILD COMMAND ${RUSHLIGHT_WASM_OPT} ${features} -Oz --low-memory-unused
       $<TARGET_FILE:${target}> -o $<TARGET_FILE:${target}>)
   endif()
   add_dependencies(rushlight_wasm ${target})
