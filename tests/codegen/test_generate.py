@@ -130,7 +130,7 @@ def test_cpp_accessors(tmp_path: Path) -> None:
         "  float x() const { return scalar<float>(4, 1.5f); }",
         "  Color color() const { return scalar<Color>(6, Color::Blue); }",
         "  Shape shape_type() const { return scalar<Shape>(4, Shape::NONE); }",
-        "  Point shape_as_Dot() const { return shape_type() == Shape::Dot ? table<Point>(6) : Point(); }",
+        "  Point shape_as_Dot() const { return Point(member(4, static_cast<uint8_t>(Shape::Dot))); }",
         "  flatbuffer::Vector<Point> points() const { return vector<Point>(14); }",
         "  flatbuffer::Vector<std::string_view> names() const { return vector<std::string_view>(16); }",
         "  bool is_set() const { return scalar<bool>(12, true); }",

@@ -280,6 +280,7 @@ def test_microkernels_are_those_of_the_programs(tmp_path: Path) -> None:
     words = set(text.replace('"', " ").split())
     assert {"packed.panel", "packed.depthwise", "window3"} <= words
     assert not {"packed.attention", "packed.lstm", "packed.winograd", "softmax", "window5", "f16"} & words
+    assert not {"grouped", "prologue"} & words
     assert (
         f"RL_SELECTED_FUNCTIONS {(1 << 6) | (1 << 12):#x}ull" in text
         or "RL_SELECTED_FUNCTIONS 0x40ull" in text

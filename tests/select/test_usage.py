@@ -10,8 +10,10 @@ import torch
 
 import rushlight
 from rushlight.backends.cpu.plan.tables import UnaryFunction
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
 from rushlight.format.program import ScalarType
+from rushlight.quantize import quantize, weight_only_int8
 from rushlight.select.usage import Usage, read_usage, usage_of_program
 
 
@@ -82,6 +84,13 @@ def test_a_batch_norm_before_a_convolution_is_a_prologue() -> None:
     assert usage_of_program(rushlight.compile(PreActivation().eval(), (image,)).buffer).features == {
         "prologue"
     }
+
+
+def test_int8_weights_of_float32_products_are_grouped() -> None:
+    x = torch.zeros(3, 96)
+    quantizer = CpuQuantizer().set_global(weight_only_int8())
+    program = rushlight.compile(quantize(torch.nn.Linear(96, 8), (x,), quantizer, [(x,)]))
+    assert usage_of_program(program.buffer).features == {"grouped"}
 
 
 def test_other_backends_are_refused() -> None:
