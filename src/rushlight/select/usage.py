@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from rushlight.backends.cpu.plan.payload import read_plan
-from rushlight.backends.cpu.plan.tables import Plan, Prologue, Reduction, UnaryFunction, WeightOnlyGemm, Window
+from rushlight.backends.cpu.plan.tables import (
+    Plan,
+    Prologue,
+    Reduction,
+    UnaryFunction,
+    WeightOnlyGemm,
+    Window,
+)
 from rushlight.format.program import (
     DelegateCall,
     ExecutionPlan,
