@@ -188,7 +188,7 @@ class Tables {
     } else if (bounds != nullptr && !random_.one_in(8)) {
       const uint64_t range = static_cast<uint64_t>(bounds->high) - static_cast<uint64_t>(bounds->low);
       changed = static_cast<uint64_t>(bounds->low) + (range < 64 ? random_.below(range + 1) : changed % (range + 1));
-      if (random_.one_in(16)) changed = static_cast<uint64_t>(random_.one_in(2) ? bounds->low : bounds->high);
+      if (random_.one_in(16)) changed = random_.one_in(2) ? static_cast<uint64_t>(bounds->low) : bounds->high;
     }
     store(bytes_, site.at, changed, size);
     if (!random_.one_in(5)) return;
