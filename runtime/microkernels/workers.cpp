@@ -3,6 +3,10 @@
 namespace rushlight::microkernels {
 
 void share_ranges(KernelRuntimeContext& context, int64_t workers, int64_t count, int64_t least, const RangeBody& body) {
+#if defined(RUSHLIGHT_SINGLE_THREAD)
+  static_cast<void>(least);
+  for_workers(context, workers, count, body);
+#else
   constexpr int64_t kMaxWorkers = 32;
   workers = std::min(workers, count);
   if (workers <= 1 || workers > kMaxWorkers || count >> 32 != 0) return for_workers(context, workers, count, body);
@@ -17,6 +21,7 @@ void share_ranges(KernelRuntimeContext& context, int64_t workers, int64_t count,
       }
     }
   });
+#endif
 }
 
 }  // namespace rushlight::microkernels
