@@ -43,6 +43,7 @@ def test_files_of_one_kernel() -> None:
         ("portable", "aten::split_copy.Tensor_out", {"portable/slice_copy.cpp"}),
         ("optimized", "aten::pow.Tensor_Scalar_out", {"portable/sqrt.cpp"}),
         ("optimized", "aten::_fft_c2c.out", {"optimized/fft_lines.cpp"}),
+        ("optimized", "aten::index_add.out", {"optimized/index_add.cpp", "shared/steady.cpp"}),
     ],
 )
 def test_files_of_what_a_kernel_calls(kind: str, name: str, needed: set[str]) -> None:

@@ -26,6 +26,8 @@ _DEFINITION = re.compile(
 )
 # A definition of a variable that a header declares as extern. Its group 1 is empty as for functions.
 _VARIABLE = re.compile(r"^()const [\w:]+ (\w+) = ", re.M)
+# A kernel that wraps another kernel, which is its template argument.
+_WRAPPER = re.compile(r"^inline constexpr BoxedKernel (\w+)", re.M)
 # A function declaration at the start of a line.
 _DECLARATION = re.compile(r"^[A-Za-z][^;{}()]*\([^;{}]*\)[a-z ]*;", re.M)
 # The namespace of a microkernel table. Some files pass the namespace to the header that defines the table.
@@ -116,13 +118,26 @@ class RuntimeSources:
         return found
 
     def kernel_files(self, rows: Iterable[KernelText]) -> set[str]:
-        """Returns the files that define the functions of the rows."""
+        """Returns the files that define the functions and the wrappers of the rows."""
         files: set[str] = set()
         for row in rows:
             for kind, function in row.functions():
                 if (kind, function) in self._kernels:
                     files.add(self._kernels[kind, function])
+            words = set(_WORD.findall(row.text))
+            files.update(path for name, path in self._wrappers.items() if name in words)
         return files
+
+    @cached_property
+    def _wrappers(self) -> dict[str, str]:
+        """The file of each wrapper of kernels that is not only a header, such as `steady`."""
+        headers = {header for kind in KINDS for header in self.table_preamble(kind)[0]}
+        return {
+            name: source
+            for header in sorted(headers)
+            if (self.root / (source := header.removesuffix(".h") + ".cpp")).is_file()
+            for name in _WRAPPER.findall(self._text(header))
+        }
 
     @cached_property
     def _kernels(self) -> dict[tuple[str, str], str]:
