@@ -105,6 +105,10 @@ result* is the share of {samples} inputs for which the index of the largest outp
 in float32, for Rushlight and for the fastest other system. Most weights are random, so that rounding easily
 changes this index.
 """
+_INT8_AMX = """### int8 with AMX
+
+The same for a processor of Intel with AMX, which Rushlight and the other systems use. Machine: {machine}.
+"""
 _THROUGHPUT = """## Several callers
 
 Several threads call a network at the same time. Each thread has its own method (in other systems: session
@@ -133,6 +137,8 @@ class Measurements:
     """Networks that Rushlight is not tuned for, in float32 (field.json)."""
     field_int8: Results | None = None
     """Such networks in int8 (field_int8.json)."""
+    int8_amx: Results | None = None
+    """Networks in int8 on a processor with AMX (field_int8_amx.json)."""
     families: Results | None = None
     """Small networks of further families of timm, in float32 and int8 (families.json)."""
     shapes: Figures[shapes_benchmark.Row] | None = None
@@ -154,6 +160,7 @@ class Measurements:
             results("avx2"),
             results("field"),
             results("field_int8"),
+            results("field_int8_amx"),
             results("families"),
             Figures.read(shapes, shapes_benchmark.Row) if shapes.exists() else None,
             Figures.read(throughput, throughput_benchmark.Row) if throughput.exists() else None,
@@ -173,7 +180,9 @@ def page(measurements: Measurements) -> str:
     if measurements.field is not None:
         parts += _field(measurements.field)
     if measurements.field_int8 is not None:
-        parts += _int8_field(measurements.field_int8)
+        parts += _int8_field(measurements.field_int8, _INT8_FIELD)
+    if measurements.int8_amx is not None:
+        parts += _int8_field(measurements.int8_amx, _INT8_AMX)
     if measurements.families is not None:
         parts += _families(measurements.families)
     if measurements.shapes is not None:
@@ -405,8 +414,8 @@ def _field_ratios(results: Results) -> list[tuple[str, tuple[float, float, float
     return [(model, ratios) for model, ratios in found if ratios]
 
 
-def _int8_field(results: Results) -> list[str]:
-    """Makes the table of int8 networks with one thread, the largest ratio first."""
+def _int8_field(results: Results, text: str) -> list[str]:
+    """Makes the table of int8 networks with one thread, the largest ratio first, after a text."""
     body = []
     for model in results.models(True):
         block = results.block(model, 1, True)
@@ -421,7 +430,7 @@ def _int8_field(results: Results) -> list[str]:
     head = ["", "ratio of processor times", "ratio of times", "fastest other system", "to float32"]
     head += ["same result", "same result, other"]
     body.sort(key=lambda row: row[1], reverse=True)
-    return [_INT8_FIELD.format(machine=_machine(results), samples=SAMPLES), *_table(head, body)]
+    return [text.format(machine=_machine(results), samples=SAMPLES), *_table(head, body)]
 
 
 def _shapes(figures: Figures[shapes_benchmark.Row]) -> list[str]:

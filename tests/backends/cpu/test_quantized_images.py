@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,14 +82,24 @@ def test_transposed_convolutions_with_a_float32_result_and_with_groups() -> None
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="other sets multiply int8 directly")
-def test_large_maps_take_winograd_transforms() -> None:
+def test_large_maps_take_winograd_transforms(tmp_path: Path) -> None:
+    """In a process for AVX2, because AMX would compute the convolution directly."""
     x = input_of((1, 64, 43, 46))
     exported = quantize(
         nn.Conv2d(64, 64, 3, padding=1), (x,), CpuQuantizer().set_global(static_int8()), [(x,)]
     )
-    method = Runtime.get().load_program(lower(exported)).load_timed_method("forward")
-    method.execute([x])
-    assert any(name.startswith("int8 Winograd") for name, *_ in method.timings())
+    (tmp_path / "model.pte").write_bytes(lower(exported, CpuPartitioner(target="avx2")))
+    code = f"""if True:
+        import numpy as np
+        from rushlight.runtime import Runtime
+        method = Runtime.get().load_program({str(tmp_path / "model.pte")!r}).load_timed_method("forward")
+        method.execute([np.ones({tuple(x.shape)}, np.float32)])
+        print([name for name, *_ in method.timings()])"""
+    environment = os.environ | {"RUSHLIGHT_ISA": "avx2"}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], check=True, env=environment, stdout=subprocess.PIPE, text=True
+    )
+    assert "int8 Winograd" in ran.stdout
 
 
 class Scaled(nn.Module):
