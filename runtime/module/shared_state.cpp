@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cstring>
 
 #include "rushlight/module/module.h"
@@ -13,8 +12,8 @@ constexpr size_t kAlignment = 64;
 }  // namespace
 
 LoadedProgram::State::~State() {
-  for (const Memory& memory : memories_) {
-    if (memory.arena.data()) platform::release(memory.arena.data());
+  for (const auto& [memory, arena] : arenas_) {
+    if (arena.data()) platform::release(arena.data());
   }
 }
 
@@ -27,24 +26,16 @@ Error LoadedProgram::State::read(const Program& program) {
     uint32_t number;
     std::memcpy(&number, static_cast<const uint8_t*>(data.data()) + i, sizeof(number));
     RL_REQUIRE(number > 0, InvalidProgram, "the list of shared memories contains the number 0; the first number is 1");
-    if (!shares(number - 1)) memories_.push_front({number - 1, {}});
+    arenas_[number - 1] = {};
   }
   return Error::Ok;
 }
 
-LoadedProgram::State::Memory* LoadedProgram::State::find(size_t number) {
-  const auto found =
-      std::find_if(memories_.begin(), memories_.end(), [=](const Memory& memory) { return memory.number == number; });
-  return found == memories_.end() ? nullptr : &*found;
-}
-
-bool LoadedProgram::State::shares(size_t memory) const { return const_cast<State*>(this)->find(memory) != nullptr; }
+bool LoadedProgram::State::shares(size_t memory) const { return arenas_.count(memory) != 0; }
 
 Result<Span<uint8_t>> LoadedProgram::State::arena(size_t memory, size_t size) {
   const platform::Lock lock(mutex_);
-  Memory* const shared = find(memory);
-  RL_REQUIRE(shared, InvalidArgument, "the methods of the program do not share memory %zu", memory + 1);
-  Span<uint8_t>& arena = shared->arena;
+  Span<uint8_t>& arena = arenas_[memory];
   if (!arena.data()) {
     void* bytes = platform::allocate(size, kAlignment);
     RL_REQUIRE(bytes, MemoryAllocationFailed, "no memory for the %zu bytes of shared memory %zu", size, memory + 1);
@@ -59,10 +50,7 @@ Result<Span<uint8_t>> LoadedProgram::State::arena(size_t memory, size_t size) {
 bool LoadedProgram::State::holds(size_t memory, size_t offset) {
   if (!shares(memory)) return false;
   const platform::Lock lock(mutex_);
-  const auto is_same = [=](const HeldTensor& tensor) { return tensor.memory == memory && tensor.offset == offset; };
-  if (std::any_of(held_.begin(), held_.end(), is_same)) return true;
-  held_.push_front({memory, offset});
-  return false;
+  return !held_.emplace(memory, offset).second;
 }
 
 }  // namespace rushlight

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <forward_list>
 #include <map>
 #include <memory>
 #include <set>
@@ -54,16 +53,9 @@ class LoadedProgram {
     friend class LoadedProgram;
     Error read(const Program& program);
     platform::Mutex mutex_;
-    struct Memory {
-      size_t number;
-      Span<uint8_t> arena;  // empty until its first use
-    };
-    struct HeldTensor {
-      size_t memory, offset;
-    };
-    Memory* find(size_t number);
-    std::forward_list<Memory> memories_;
-    std::forward_list<HeldTensor> held_;  // the tensors that have a value
+    // A file may contain many numbers of memories and many tensors, so that these are trees and not lists.
+    std::map<size_t, Span<uint8_t>> arenas_;    // an arena is empty until its first use
+    std::set<std::pair<size_t, size_t>> held_;  // the tensors that have a value: memory and offset
   };
   State& state() { return state_; }
 

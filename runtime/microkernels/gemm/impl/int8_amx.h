@@ -122,7 +122,7 @@ RL_AMX static void amx_sums(int rows, int vectors, const Int8Tile& t) {
   }
   const int64_t width = (has_right ? 2 : 1) * kLanes * kGroup;  // bytes of a group of the RHS
   const int8_t* ahead = t.ahead;
-  for (int64_t run = 0; run < std::max<int64_t>(t.runs, 1); ++run) {
+  for (int64_t run = 0; run < t.runs; ++run) {
     const Lhs* upper = static_cast<const Lhs*>(t.lhs) + run * t.run_step;
     for (int64_t s = 0; s < each.steps; ++s, upper += each.groups * kGroup) {
       const int64_t group = run * t.groups + std::min(s * each.groups, t.groups - each.groups);
