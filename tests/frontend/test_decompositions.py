@@ -91,64 +91,6 @@ def test_as_eager(name: str) -> None:
     )
 
 
-def test_exponential() -> None:
-    samples = run(lambda x: x.exponential_(4.0), torch.empty(20000))
-    assert samples.min() >= 0
-    # The mean and the standard deviation of this distribution are 1 / lambd.
-    assert abs(samples.mean() - 0.25) < 0.02
-    assert abs(samples.std() - 0.25) < 0.02
-
-
-# The mean and the standard deviation of samples.
-DISTRIBUTIONS = {
-    "uniform": (lambda x: x.uniform_(1, 3), 2, 0.577),
-    "normal in place": (lambda x: x.normal_(2, 3), 2, 3),
-    "normal of a mean": (lambda x: torch.normal(x.zero_() + 1, 2.0), 1, 2),
-    "normal of a deviation": (lambda x: torch.normal(1.0, x.zero_() + 2), 1, 2),
-    "normal of both": (lambda x: torch.normal(x.zero_(), x[:1].zero_() + 2), 0, 2),
-    "log_normal": (lambda x: x.log_normal_(0, 0.5).log(), 0, 0.5),
-    "cauchy": (lambda x: x.cauchy_(1, 2).sub(1).div(2).atan(), 0, 0.907),
-    "bernoulli of a number": (lambda x: x.bernoulli_(0.25), 0.25, 0.433),
-    "bernoulli of a tensor": (lambda x: x.bernoulli_(torch.tensor(0.25)), 0.25, 0.433),
-    "randint_like": (lambda x: torch.randint_like(x, 4), 1.5, 1.118),
-    "randint_like from": (lambda x: torch.randint_like(x, 2, 6), 3.5, 1.118),
-    "rand without generator": (lambda x: torch.rand(x.shape, generator=None), 0.5, 0.289),
-    "rand_like without generator": (lambda x: torch.rand_like(x, generator=None), 0.5, 0.289),
-    "randn without generator": (lambda x: torch.randn(x.shape, generator=None), 0, 1),
-    "randn_like without generator": (lambda x: torch.randn_like(x, generator=None), 0, 1),
-    "randint without generator": (lambda x: torch.randint(4, x.shape, generator=None), 1.5, 1.118),
-    "randint from without generator": (lambda x: torch.randint(2, 6, x.shape, generator=None), 3.5, 1.118),
-    "randint_like without generator": (lambda x: torch.randint_like(x, 4, generator=None), 1.5, 1.118),
-    "randint_like from without generator": (
-        lambda x: torch.randint_like(x, 2, 6, generator=None),
-        3.5,
-        1.118,
-    ),
-    "randperm without generator": (lambda x: torch.randperm(len(x), generator=None) / len(x), 0.5, 0.289),
-    "multinomial": (lambda x: torch.multinomial(ODDS.expand(len(x), 3), 1), 1.25, 0.829),
-    "multinomial of 16 bits": (lambda x: torch.multinomial(ODDS.half().expand(len(x), 3), 1), 1.25, 0.829),
-    "multinomial with replacement": (lambda x: torch.multinomial(ODDS, len(x), True), 1.25, 0.829),
-}
-ODDS: torch.Tensor = torch.tensor([1.0, 1.0, 2.0])
-
-
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_distributions(name: str) -> None:
-    function, mean, deviation = DISTRIBUTIONS[name]
-    samples = run(function, torch.zeros(20000)).float()
-    assert abs(samples.mean() - mean) < 0.05 * max(deviation, 1)
-    assert abs(samples.std() - deviation) < 0.05 * max(deviation, 1)
-
-
-@pytest.mark.parametrize("replacement", [False, True])
-def test_nothing_without_weight_is_drawn(replacement: Any) -> None:
-    weights = torch.tensor([[0.0, 3.0, 0.0, 1.0, 0.0]] * 50)
-    drawn = run(lambda x: torch.multinomial(x, 2, replacement), weights)
-    assert set(drawn.flatten().tolist()) == {1, 3}
-    if not replacement:
-        assert (drawn.sum(1) == 4).all()
-
-
 class LogSumExp(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return x.logsumexp((0, -1), keepdim=True), x.logsumexp(1), x.logsumexp(0), x.logsumexp(-1)

@@ -308,69 +308,6 @@ def _is_dynamic(x: torch.Tensor, dim: int) -> bool:
     return isinstance(x.shape[dim], torch.SymInt)
 
 
-def _without_generator(op: OpOverload) -> Decomposition:
-    """Replaces an overload with a generator by `op`. torch.export accepts only None as the generator."""
-
-    def decomposed(*args: Any, generator: torch.Generator | None = None, **options: Any) -> object:
-        return op(*args, **options)
-
-    return decomposed
-
-
-def _exponential(
-    x: torch.Tensor, lambd: float = 1.0, *, generator: torch.Generator | None = None
-) -> torch.Tensor:
-    """Samples by the inverse distribution function. The logarithm is finite, because `rand` is below 1."""
-    return torch.neg(torch.log1p(torch.neg(torch.rand_like(x)))) / lambd
-
-
-def _uniform(
-    x: torch.Tensor, low: float = 0.0, high: float = 1.0, *, generator: torch.Generator | None = None
-) -> torch.Tensor:
-    return torch.rand_like(x) * (high - low) + low
-
-
-def _normal(
-    x: torch.Tensor, mean: float = 0.0, std: float = 1.0, *, generator: torch.Generator | None = None
-) -> torch.Tensor:
-    return torch.randn_like(x) * std + mean
-
-
-def _normal_of_tensors(
-    mean: Any, std: Any = 1.0, *, generator: torch.Generator | None = None
-) -> torch.Tensor:
-    shapes = [item.shape for item in (mean, std) if isinstance(item, torch.Tensor)]
-    like = mean if isinstance(mean, torch.Tensor) else std
-    samples: torch.Tensor = torch.randn(torch.broadcast_shapes(*shapes), dtype=like.dtype) * std + mean
-    return samples
-
-
-def _log_normal(
-    x: torch.Tensor, mean: float = 1.0, std: float = 2.0, *, generator: torch.Generator | None = None
-) -> torch.Tensor:
-    return torch.exp(_normal(x, mean, std))
-
-
-def _cauchy(
-    x: torch.Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: torch.Generator | None = None
-) -> torch.Tensor:
-    return torch.tan((torch.rand_like(x) - 0.5) * torch.pi) * sigma + median
-
-
-def _bernoulli(
-    x: torch.Tensor, p: torch.Tensor | float = 0.5, *, generator: torch.Generator | None = None
-) -> torch.Tensor:
-    is_one: torch.Tensor = torch.rand(x.shape) < p
-    return is_one.to(x.dtype)
-
-
-def _randint_like(
-    x: torch.Tensor, *bounds: int, dtype: torch.dtype | None = None, **options: object
-) -> torch.Tensor:
-    low, high = bounds if len(bounds) == 2 else (0, *bounds)
-    return torch.randint(low, high, x.shape, dtype=dtype or x.dtype)
-
-
 def _pad_circular(x: torch.Tensor, pad: list[int]) -> torch.Tensor:
     """Concatenates each dimension with its last and first elements. Negative padding removes elements."""
     for i in range(len(pad) // 2):
@@ -383,23 +320,6 @@ def _pad_circular(x: torch.Tensor, pad: list[int]) -> torch.Tensor:
             parts.append(x.narrow(dim, max(-before, 0), after))
         x = torch.cat(parts, dim) if len(parts) > 1 else parts[0]
     return x
-
-
-def _multinomial(
-    x: torch.Tensor, num_samples: int, replacement: bool = False, *, generator: torch.Generator | None = None
-) -> torch.Tensor:
-    """Draws indices with probabilities proportional to the weights `x`, whose sum may be any number.
-
-    Without replacement, it selects the largest quotients of weights and exponentially distributed samples.
-    """
-    x = x.to(torch.float32) if x.dtype.itemsize < 4 else x
-    if replacement and num_samples != 1:
-        ends = torch.cumsum(x, -1)
-        # The samples are above 0 and at most the sum, so that an element of weight 0 is never drawn.
-        drawn = torch.neg(torch.rand((*x.shape[:-1], num_samples), dtype=x.dtype)) + 1.0
-        return torch.searchsorted(ends, drawn * ends[..., -1:])
-    samples = torch.clamp(_exponential(x), min=torch.finfo(x.dtype).tiny)
-    return torch.topk(x / samples, num_samples).indices
 
 
 def _fill_diagonal(x: torch.Tensor, value: float, wrap: bool = False) -> torch.Tensor:
@@ -441,7 +361,6 @@ OWN: dict[OpOverload, Decomposition] = {
     torch.ops.aten.upsample_trilinear3d.vec: _resample_linearly,
     torch.ops.aten.upsample_linear1d.default: _resample_linearly_to_sizes,
     torch.ops.aten.upsample_trilinear3d.default: _resample_linearly_to_sizes,
-    torch.ops.aten.exponential.default: _exponential,
     torch.ops.aten.logsumexp.default: _logsumexp,
     torch.ops.aten._trilinear.default: _trilinear,
     torch.ops.prims.copy_strided.default: _copy_strided,
@@ -449,27 +368,6 @@ OWN: dict[OpOverload, Decomposition] = {
     torch.ops.aten._int_mm.default: _int_mm,
     torch.ops.aten.conv_tbc.default: _conv_tbc,
     torch.ops.aten.multilabel_margin_loss.default: _multilabel_margin_loss,
-    torch.ops.aten.uniform.default: _uniform,
-    torch.ops.aten.normal_functional.default: _normal,
-    torch.ops.aten.normal.Tensor_float: _normal_of_tensors,
-    torch.ops.aten.normal.float_Tensor: _normal_of_tensors,
-    torch.ops.aten.normal.Tensor_Tensor: _normal_of_tensors,
-    torch.ops.aten.log_normal.default: _log_normal,
-    torch.ops.aten.cauchy.default: _cauchy,
-    torch.ops.aten.bernoulli.p: _bernoulli,
-    torch.ops.aten.bernoulli.Tensor: _bernoulli,
-    torch.ops.aten.randint_like.default: _randint_like,
-    torch.ops.aten.randint_like.low_dtype: _randint_like,
-    torch.ops.aten.multinomial.default: _multinomial,
-    torch.ops.aten.rand.generator: _without_generator(torch.ops.aten.rand.default),
-    torch.ops.aten.rand_like.generator: _without_generator(torch.ops.aten.rand_like.default),
-    torch.ops.aten.randn.generator: _without_generator(torch.ops.aten.randn.default),
-    torch.ops.aten.randn_like.generator: _without_generator(torch.ops.aten.randn_like.default),
-    torch.ops.aten.randint.generator: _without_generator(torch.ops.aten.randint.default),
-    torch.ops.aten.randint.low_generator: _without_generator(torch.ops.aten.randint.low),
-    torch.ops.aten.randint_like.generator: _randint_like,
-    torch.ops.aten.randint_like.low_generator_dtype: _randint_like,
-    torch.ops.aten.randperm.generator: _without_generator(torch.ops.aten.randperm.default),
     torch.ops.aten._pad_circular.default: _pad_circular,
     **{
         packet.Scalar_Tensor: _with_tensor_operands(packet.Tensor)

@@ -11,6 +11,7 @@ from torch._ops import OpOverload
 from torch.export.decomp_utils import CustomDecompTable
 
 from rushlight.frontend.decompositions import OWN, Decomposition
+from rushlight.frontend.random_decompositions import RANDOM
 from rushlight.ir import custom_ops
 
 Table = Mapping[OpOverload, Decomposition]
@@ -63,6 +64,7 @@ def _python_decompositions() -> dict[OpOverload, Decomposition]:
     table: dict[Any, Decomposition] = dict(_core_aten_decompositions_post_autograd())
     table.update(get_decompositions(_ALSO_DECOMPOSED))
     table.update(OWN)
+    table.update(RANDOM)
     return table
 
 
@@ -108,7 +110,7 @@ def _resamplings(preserve: Collection[OpOverload]) -> dict[OpOverload, Decomposi
 def general_table(preserve: Collection[OpOverload] = ()) -> CustomDecompTable:
     """Returns the table for `ExportedProgram.run_decompositions` with the same effect as `python_table`."""
     table = torch.export.default_decompositions()
-    table.update({op: _python_decompositions()[op] for op in (*_ALSO_DECOMPOSED, *OWN)})
+    table.update({op: _python_decompositions()[op] for op in (*_ALSO_DECOMPOSED, *OWN, *RANDOM)})
     table.update(_of_loaded_packages())
     for op in list(table.keys()):
         if op in preserve or (isinstance(op, OpOverload) and is_quant_primitive(op)):
