@@ -30,6 +30,7 @@ from torch.fx.node import Argument
 
 from rushlight.frontend import tables
 from rushlight.frontend.body_constants import lift_body_constants
+from rushlight.frontend.data_assignment import apply_data_assignments
 from rushlight.frontend.diagnosis import plain_words
 from rushlight.frontend.fast_decomposer import FastDecomposer, Tools
 from rushlight.frontend.recorder import NeedsFallback
@@ -54,9 +55,10 @@ def decompose(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -
         A program that shares its parameters, buffers and constants with `program`.
 
     Raises:
-        ExportError: torch cannot decompose an operator.
+        ExportError: torch cannot decompose an operator, or the model assigns to the data of an input.
     """
     facts = program.facts if isinstance(program, MethodProgram) else read_facts(program)
+    program = apply_data_assignments(program)
     with plain_words(), no_new_guards(fake_mode_of(program.graph)):
         try:
             result = _decompose_fast(program, preserve)
