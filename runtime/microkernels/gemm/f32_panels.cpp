@@ -59,10 +59,13 @@ inline bool converts_in_registers(const Panels& p) {
 }
 inline bool has_pairs(const Panels& p) { return kHasF16 && p.pairs && !converts_in_registers(p); }
 
+// Returns how rows are divided into tiles that are multiplied with bfloat16 pairs.
+RowDivision rounded_tiles(const Panels& p) { return {p.m, p.kernels->gemm_rows, p.kernels->packed->has_all_rows}; }
+
 // Rounds the LHS of a part to bfloat16, for all tiles.
 void round_rows(const Panels& p, const Part& part) {
   const int64_t k = part.last - part.first;
-  const RowDivision division(p.m, p.kernels->gemm_rows);
+  const RowDivision division = rounded_tiles(p);
   for (int64_t g = 0, m = 0; g < division.groups; m += division.count(g), ++g) {
     const int rows = static_cast<int>(division.count(g));
     p.pairs->pack_lhs(p.rows + m, p.channel + part.first, rows, k, p.rounded + m * pairs_of(k));
@@ -82,12 +85,12 @@ TileShape shape_of(const Panels& p, int vectors, int64_t columns) {
   return {vectors, halves <= kMaxHalves ? static_cast<int>(halves) : 0};
 }
 
-// Returns the maximum number of rows of a tile.
+// Returns the maximum number of rows of a tile that is not multiplied with bfloat16 pairs.
 int64_t max_rows(const Panels& p, const TileShape& shape) {
   int64_t most = p.kernels->gemm_rows;
   if (shape.halves > 0) {
     most = p.halves->rows[shape.halves - 1];
-  } else if (!has_pairs(p) && !converts_in_registers(p)) {
+  } else if (!converts_in_registers(p)) {
     if (shape.vectors == 1) most = p.kernels->packed->narrow_rows;
     if (shape.vectors == 2 && p.halves) most = p.halves->whole_rows;
   }
@@ -256,7 +259,8 @@ void multiply_panel(const Panels& p, int64_t column, const Part& part, bool is_f
   const int vectors = static_cast<int>(packed_columns(p, column) / p.kernels->width);
   const TileShape shape = shape_of(p, vectors, tile.columns);
   const int64_t most = max_rows(p, shape);
-  const RowDivision division(p.m, most, p.kernels->packed->has_all_rows);
+  const RowDivision division =
+      has_pairs(p) ? rounded_tiles(p) : RowDivision(p.m, most, p.kernels->packed->has_all_rows);
   alignas(64) float totals[kMaxTileFloats];
   tile.totals = totals;
   const bool is_first_part = part.is_first();

@@ -194,7 +194,7 @@ def test_weights_that_float16_has_no_place_for_stay() -> None:
 
 
 def test_other_types_of_weights_are_refused() -> None:
-    with pytest.raises(ValueError, match="float16 or bfloat16, not as torch.float64"):
+    with pytest.raises(ValueError, match="torch.bfloat16, but torch.float64 is given"):
         CpuPartitioner(weights=torch.float64)
 
 

@@ -79,7 +79,9 @@ class CpuPartitioner(Partitioner):
         super().__init__()
         float32_matmul_precision = chosen_precision(float32_matmul_precision, exact)
         if weights not in (None, torch.float32, *FLOAT16_TYPES):
-            raise ValueError(f"weights can be stored as float32, float16 or bfloat16, not as {weights}")
+            raise ValueError(
+                f"weights takes torch.float32, torch.float16 or torch.bfloat16, but {weights!r} is given"
+            )
         if verbose:
             logger.setLevel(logging.DEBUG)
         chosen = host_target() if target is None else target_named(target)
