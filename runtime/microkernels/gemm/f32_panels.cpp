@@ -35,6 +35,9 @@ namespace {
 constexpr int64_t kFewWeightBytes = 192 * 1024, kManyRowBytes = 48 * 1024;
 constexpr int64_t kMaxTileFloats = 14 * 64;  // results of the largest tile: 14 rows, 64 columns
 
+// The most rows for which all parts of a panel are computed before the next panel.
+int64_t few_rows(const F32Microkernels& kernels) { return 2 * kernels.gemm_rows; }
+
 // A part of the terms of all sums: terms [first, last) of each of the taps [tap, taps_end). A GEMM adds the parts of a
 // result one after the other. Between two parts, the result in memory is the sum of the parts so far.
 struct Part {
@@ -60,7 +63,7 @@ inline bool converts_in_registers(const Panels& p) {
 inline bool has_pairs(const Panels& p) { return kHasF16 && p.pairs && !converts_in_registers(p); }
 
 // Returns how rows are divided into tiles that are multiplied with bfloat16 pairs.
-RowDivision rounded_tiles(const Panels& p) { return {p.m, p.kernels->gemm_rows, p.kernels->packed->has_all_rows}; }
+RowDivision rounded_tiles(const Panels& p) { return {p.m, p.pairs->rows, p.kernels->packed->has_all_rows}; }
 
 // Rounds the LHS of a part to bfloat16, for all tiles.
 void round_rows(const Panels& p, const Part& part) {
@@ -68,7 +71,7 @@ void round_rows(const Panels& p, const Part& part) {
   const RowDivision division = rounded_tiles(p);
   for (int64_t g = 0, m = 0; g < division.groups; m += division.count(g), ++g) {
     const int rows = static_cast<int>(division.count(g));
-    p.pairs->pack_lhs(p.rows + m, p.channel + part.first, rows, k, p.rounded + m * pairs_of(k));
+    p.pairs->pack_lhs(p.rows + m, p.channel + part.first, rows, k, p.rounded + m * padded_pairs(k));
   }
 }
 
@@ -194,10 +197,10 @@ void multiply_pairs(const Panels& p, int64_t m, int rows, int vectors, const Pan
   tile.addend_step = part.epilogue.residual_step;
   tile.epilogue.residual = nullptr;
   if (tile.addend) {
-    const int64_t end = std::min<int64_t>(rows + p.kernels->gemm_rows, p.m - m);
+    const int64_t end = std::min<int64_t>(rows + p.pairs->rows, p.m - m);
     for (int64_t i = rows; i < end; ++i) fetch(tile.addend + i * tile.addend_step, tile.columns);
   }
-  p.pairs->panel(rows, vectors, {p.rounded + m * pairs_of(tile.k), tile});
+  p.pairs->panel(rows, vectors, {p.rounded + m * padded_pairs(tile.k), tile, p.shapes});
 }
 
 // Returns the weights of a part as the tile functions read them. Unless they are converted in registers, 16-bit weights
@@ -364,11 +367,20 @@ int64_t depth_of_part(int64_t taps, int64_t k) {
   return taps * k <= 4 * kMaxDepth ? taps * k : std::max<int64_t>(1, kMaxDepth / k) * k;
 }
 
-void multiply(const Panels& p, int64_t p0, int64_t p1) {
+int64_t rounded_words(const F32Microkernels& kernels, int64_t block, int64_t rows, int64_t k) {
+  // Few rows are rounded in one part.
+  const int64_t few = std::min({block, rows, few_rows(kernels)});
+  return std::max(block * padded_pairs(depth_of_part(1, k)), few * padded_pairs(k));
+}
+
+void multiply(const Panels& given, int64_t p0, int64_t p1) {
+  PairTileShapes shapes;
+  Panels p = given;
+  p.shapes = &shapes;
   const int64_t panel = panel_columns(p), panels = p1 - p0;
   const int64_t depth = p.taps * p.k;
   // With few rows, all parts of a panel are computed before the next panel, in the order of the weights in memory.
-  const bool is_few = p.m <= 2 * p.kernels->gemm_rows;
+  const bool is_few = p.m <= few_rows(*p.kernels);
   const int64_t parts = is_few && has_pairs(p) ? 1 : (depth - 1) / depth_of_part(p.taps, p.k) + 1;
   // Step i computes one part of one panel.
   const int64_t steps = panels * parts;
@@ -385,6 +397,7 @@ void multiply(const Panels& p, int64_t p0, int64_t p1) {
     const Ahead ahead = i + 1 < steps ? ahead_of(p, column_of(i + 1), part_of(i + 1)) : after_last;
     multiply_panel(p, column, part, is_first_panel, ahead);
   }
+  if (shapes.rows != 0) p.pairs->release();
 }
 
 }  // namespace rushlight::microkernels

@@ -105,11 +105,12 @@ struct Panels {
   Ahead ahead;     // memory that is read after the last panel
   float* widened;  // scratch memory [taps * k, panel] for 16-bit weights, if there are more rows than in a tile, and
                    // for grouped matrices
-  // The bfloat16 microkernels and scratch memory [m, pairs_of(k)], if rows may be rounded to bfloat16 and `taps` is 1;
-  // or null.
+  // The bfloat16 microkernels and scratch memory [m, padded_pairs(k)], if rows may be rounded to bfloat16 and `taps` is
+  // 1; or null.
   const Bf16PairMicrokernels* pairs;
   uint32_t* rounded;
-  const float* bias;  // [n, rounded up to vectors], or null
+  PairTileShapes* shapes;  // multiply() sets it
+  const float* bias;       // [n, rounded up to vectors], or null
   float* c;
   int64_t c_step;
   Epilogue epilogue;  // `residual` points to the number for the first element of c, and may equal c
@@ -120,9 +121,10 @@ struct Panels {
 // Longer sums of many rows are computed in parts of at most this many terms, so that this part of the rows stays in the
 // cache.
 inline constexpr int64_t kMaxDepth = 1024;
-inline int64_t pairs_of(int64_t k) { return (k + 1) / 2; }
 // Returns the number of terms of a part of a sum of `taps` * k terms.
 int64_t depth_of_part(int64_t taps, int64_t k);
+// Returns the words of Panels::rounded for blocks of up to `block` rows, of `rows` rows in all.
+int64_t rounded_words(const F32Microkernels& kernels, int64_t block, int64_t rows, int64_t k);
 
 // Divides rows into tiles of nearly equal size, or into tiles of `most` rows and a smaller last one.
 struct RowDivision {

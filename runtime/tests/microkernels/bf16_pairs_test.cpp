@@ -4,6 +4,8 @@
 #include <random>
 #include <vector>
 
+#include "core/cpu_features.h"
+#include "microkernels/tables/isas.h"
 #include "tests/microkernels/dot_products.h"
 #include "tests/microkernels/f32_fixture.h"
 #include "tests/microkernels/packed_matrix.h"
@@ -16,6 +18,11 @@ extern const F32Microkernels table;
 namespace microkernels::wide_pairs {
 extern const Bf16PairMicrokernels table;
 }
+#if RL_HAS_AVX512
+namespace microkernels::avx512bf16_pairs {
+extern const Bf16PairMicrokernels table, amx_table;
+}
+#endif
 
 namespace microkernels {
 
@@ -29,10 +36,13 @@ struct Set {
 // Returns the sets that this machine runs (with emulated instructions if necessary), and on AVX2 a set of 16 floats.
 std::vector<Set> all_sets() {
   std::vector<Set> sets;
+#if RL_HAS_AVX512
   if (const microkernels::F32Microkernels* floats = microkernels::f32_microkernels_named("avx512")) {
-    const microkernels::Bf16PairMicrokernels* const own = microkernels::bf16_pair_microkernels(*floats);
-    sets.push_back({floats, own ? own : microkernels::assisted_pairs()});
+    const CpuFeatures& features = cpu_features();
+    sets.push_back({floats, features.avx512bf16 ? &avx512bf16_pairs::table : microkernels::assisted_pairs()});
+    if (features.avx512amx && features.avx512bf16) sets.push_back({floats, &avx512bf16_pairs::amx_table});
   }
+#endif
 #if defined(__x86_64__)
   if (microkernels::f32_microkernels_named("avx2"))
     sets.push_back({&microkernels::wide::table, &microkernels::wide_pairs::table});
@@ -44,7 +54,7 @@ class PairsTest : public testing::TestWithParam<Set> {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PairsTest);
 
 INSTANTIATE_TEST_SUITE_P(Sets, PairsTest, testing::ValuesIn(all_sets()),
-                         [](const auto& set) { return std::string(set.param.floats->name); });
+                         [](const auto& set) { return std::string(set.param.pairs->name); });
 
 float rounded(float x) {
   const microkernels::F16Microkernels& f16 = *microkernels::f16_microkernels_named("generic");
@@ -72,7 +82,7 @@ TEST_P(PairsTest, ProductsOfRoundedRows) {
         const auto rows = rows_of(a, k);
         std::vector<float> c = start;
         std::vector<float> widened(static_cast<size_t>(k * panel + 16));
-        std::vector<uint32_t> pairs(static_cast<size_t>(m * pairs_of(k)));
+        std::vector<uint32_t> pairs(static_cast<size_t>(rounded_words(kernels, m, m, k)));
         Panels p{};
         p.kernels = &kernels;
         p.rows = rows.data();

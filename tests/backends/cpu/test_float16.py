@@ -193,6 +193,16 @@ def test_weights_that_float16_has_no_place_for_stay() -> None:
     torch.testing.assert_close(run(program, (x,))[0], expected(module, (x,))[0])
 
 
+@pytest.mark.parametrize("rows", [1, 13, 20, 64, 150])
+@pytest.mark.parametrize("depth", [1024, 2048, 2055, 16384])
+def test_depths_of_linear_layers(depth: int, rows: int) -> None:
+    """Some depths change the tiles of a GEMM, and long sums of few rows are computed in one part."""
+    layer, x = nn.Linear(depth, 40).bfloat16(), torch.randn(rows, depth).bfloat16()
+    program, _ = lower(layer, (x,))
+    exact = F.linear(x.double(), layer.weight.double(), layer.bias.double())
+    torch.testing.assert_close(run(program, (x,))[0].double(), exact, rtol=0.004, atol=1e-3)
+
+
 def test_other_types_of_weights_are_refused() -> None:
     with pytest.raises(ValueError, match="torch.bfloat16, but torch.float64 is given"):
         CpuPartitioner(weights=torch.float64)
