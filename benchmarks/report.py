@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import shapes as shapes_benchmark
+from benchmarks import texts
 from benchmarks import throughput as throughput_benchmark
 from benchmarks.chart import chart, range_of_bars
 from benchmarks.latency import TOLERANCE, Row
@@ -29,101 +30,6 @@ FIGURES = ROOT / "benchmarks" / "figures"
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 
-_HEAD = """# Benchmarks
-
-This page compares the time, memory and file size of Rushlight with those of ExecuTorch with XNNPACK,
-ONNX Runtime, OpenVINO, LiteRT and torch.compile. `python -m benchmarks.report` writes it from the files
-in `benchmarks/figures`. `make bench` and `make bench-avx2` repeat the measurements and write these files.
-Run the commands in a clone of the repository.
-
-![Time of Rushlight divided by the time of the fastest other runtime](benchmarks.svg)
-
-## Method
-
-- All systems run in turn in one session. Each system has a process of its own. A time is the median of
-  single calls with batch 1, in milliseconds.
-- A *ratio* is the time of Rushlight divided by the time of the fastest other system. A value below 1
-  means that Rushlight is faster.
-- *Rushlight, highest* is `rushlight.compile` with its defaults: full float32. *Rushlight, high* is
-  `rushlight.compile(..., float32_matmul_precision="high")`; see
-  [Precision of float32](cpu-backend.md#precision-of-float32). *Rushlight + XNNPACK* uses the
-  [XNNPACK backend](xnnpack.md) instead of the CPU backend. An empty cell means that there is no figure.
-- A float32 system counts for the ratio only if its outputs differ from those of eager PyTorch by at most
-  {tolerance:.0e} of the largest magnitude. OpenVINO is set to float32, because its default on this
-  processor is bfloat16.
-- Weights are random, and the input images are enlarged digits of scikit-learn. The image networks of the
-  int8 tables are trained on these digits (`python -m benchmarks.training`), because in a random network
-  every rounding changes the index of the largest output. Training, calibration and test use different
-  digits, which are the same for all systems.
-- Machine: {machine}. Other users share this machine, so the ratios are more reliable than the times.
-"""
-_WITHOUT_AVX512 = """## Without AVX-512
-
-These ratios are for the same processor, but no system uses AVX-512. Rushlight and torch have a switch for
-it. The other libraries are patched so that they do not detect it (`benchmarks/without_avx512.py`).
-Machine: {machine}.
-"""
-_KIND = {False: "", True: " int8"}
-
-_BEGIN = "<!-- `python -m benchmarks.report` writes this paragraph: -->\n"
-_END = "<!-- end of the paragraph -->\n"
-_FURTHER = (
-    "[{count} further networks](docs/benchmarks.md#networks-that-rushlight-is-not-tuned-for), for which "
-    "Rushlight is not tuned, were measured in float32 on an older processor with {instructions}. Their "
-    "ratios of processor times are between {low:.2f} and {high:.2f}.\n"
-)
-
-
-_FIELD = """## Networks that Rushlight is not tuned for
-
-The table shows the networks of `models/field`. They come from torchvision, timm, transformers and this
-project, and run in float32 with one thread. `python -m benchmarks.wide` measures them. Other programs ran on
-the machine during the measurement. The ratio of processor times is therefore more reliable than the ratio of
-times. Machine: {machine}. Other systems: {systems}.
-"""
-
-
-_FAMILIES = """### Further families of timm
-
-The table shows ratios of processor times with one thread: in float32 for one small network of each further
-family of timm, and in int8 for other small networks. `python -m benchmarks.wide --models timm:NAME` measures
-any network of timm. Machine: {machine}.
-Other systems: ONNX Runtime, OpenVINO.
-"""
-
-
-_BATCHES = """### Batches
-
-These networks have larger batches. They are measured in the same way.
-"""
-_INT8_FIELD = """### int8
-
-These networks have weights and activations in int8. `python -m benchmarks.wide --int8` measures them.
-Machine: {machine}. The
-column *to float32* is the ratio to the processor time of Rushlight for the same network in float32. *Same
-result* is the share of {samples} inputs for which the index of the largest output is that of eager PyTorch
-in float32, for Rushlight and for the fastest other system. Most weights are random, so that rounding easily
-changes this index.
-"""
-_INT8_AMX = """### int8 with AMX
-
-The same for a processor of Intel with AMX, which Rushlight and the other systems use. Machine: {machine}.
-"""
-_THROUGHPUT = """## Several callers
-
-Several threads call a network at the same time. Each thread has its own method (in other systems: session
-or interpreter), which uses one thread. The columns of the other systems show their calls per second divided
-by those of Rushlight: a value below 1 means that Rushlight is faster. `python -m benchmarks.throughput`
-measures this table. Machine: {machine}.
-"""
-_SHAPES = """## Dynamic sizes
-
-One program with a dynamic size runs with each of these sizes (sequence length or image size). *Ratio to one
-size* is its time divided by that of a Rushlight program for this size alone. The columns of the other
-systems show the time of Rushlight divided by that of their programs with a dynamic size.
-`python -m benchmarks.shapes` measures this table. Machine: {machine}.
-"""
-
 
 @dataclass
 class Measurements:
@@ -135,6 +41,8 @@ class Measurements:
     """The same processor without AVX-512 (avx2.json)."""
     field: Results | None = None
     """Networks that Rushlight is not tuned for, in float32 (field.json)."""
+    field_amx: Results | None = None
+    """Such networks on a processor with AMX, with one and two threads (field_amx.json)."""
     field_int8: Results | None = None
     """Such networks in int8 (field_int8.json)."""
     int8_amx: Results | None = None
@@ -159,6 +67,7 @@ class Measurements:
             Results.read(folder / "avx512.json"),
             results("avx2"),
             results("field"),
+            results("field_amx"),
             results("field_int8"),
             results("field_int8_amx"),
             results("families"),
@@ -170,19 +79,24 @@ class Measurements:
 def page(measurements: Measurements) -> str:
     """Makes the text of docs/benchmarks.md."""
     results = measurements.avx512
-    parts = [_HEAD.format(tolerance=TOLERANCE, machine=_machine(results))]
+    parts = [texts.HEAD.format(tolerance=TOLERANCE, machine=_machine(results))]
     for threads in results.threads():
         for int8 in (False, True):
             parts += _latency(results, threads, int8)
     parts += _others(results)
     if measurements.avx2 is not None:
-        parts += [_WITHOUT_AVX512.format(machine=_machine(measurements.avx2)), *_ratios(measurements.avx2)]
+        parts += [
+            texts.WITHOUT_AVX512.format(machine=_machine(measurements.avx2)),
+            *_ratios(measurements.avx2),
+        ]
     if measurements.field is not None:
         parts += _field(measurements.field)
+    if measurements.field_amx is not None:
+        parts += _field_by_threads(measurements.field_amx, texts.FIELD_AMX)
     if measurements.field_int8 is not None:
-        parts += _int8_field(measurements.field_int8, _INT8_FIELD)
+        parts += _int8_field(measurements.field_int8, texts.INT8_FIELD)
     if measurements.int8_amx is not None:
-        parts += _int8_field(measurements.int8_amx, _INT8_AMX)
+        parts += _int8_field(measurements.int8_amx, texts.INT8_AMX)
     if measurements.families is not None:
         parts += _families(measurements.families)
     if measurements.shapes is not None:
@@ -217,8 +131,10 @@ def readme(text: str, results: Results, field: Results) -> str:
     places = (
         (r"(?<=fastest other runtime: )between [\d.]+ and [\d.]+", f"between {low:.2f} and {high:.2f}"),
         (
-            f"(?<={re.escape(_BEGIN)}).*?(?={re.escape(_END)})",
-            _FURTHER.format(count=len(ratios), instructions=instructions, low=min(ratios), high=max(ratios)),
+            f"(?<={re.escape(texts.BEGIN)}).*?(?={re.escape(texts.END)})",
+            texts.FURTHER.format(
+                count=len(ratios), instructions=instructions, low=min(ratios), high=max(ratios)
+            ),
         ),
     )
     for pattern, new in places:
@@ -377,17 +293,31 @@ def _field(results: Results) -> list[str]:
             if ("@" in model) == batches
         ]
 
-    systems = {
-        row.system
-        for row in results.rows
-        if not row.system.startswith("rushlight") and not SYSTEMS[row.system].int8
-    }
     head = ["", "ratio of processor times", "ratio of times", "fastest other system"]
-    labels = ", ".join(SYSTEMS[name].label for name in SYSTEMS if name in systems)
-    parts = [_FIELD.format(machine=_machine(results), systems=labels), *_table(head, body(batches=False))]
+    text = texts.FIELD.format(machine=_machine(results), systems=_other_systems(results))
+    parts = [text, *_table(head, body(batches=False))]
     if batches := body(batches=True):
-        parts += [_BATCHES, *_table(head, batches)]
+        parts += [texts.BATCHES, *_table(head, batches)]
     return parts
+
+
+def _field_by_threads(results: Results, text: str) -> list[str]:
+    """Makes a table of float32 networks with one and two threads, the largest ratio of one thread first."""
+    rows = []
+    for model in results.models(False):
+        one, two = (field_ratios(results.block(model, threads, False), False) for threads in (1, 2))
+        if one:
+            cells = [f"{two[0]:.2f}", SYSTEMS[two[3]].label] if two else ["", ""]
+            rows.append([model, f"{one[2]:.2f}", SYSTEMS[one[3]].label, *cells])
+    rows.sort(key=lambda row: row[1], reverse=True)
+    head = ["", "1 thread", "fastest other system", "2 threads", "fastest other system"]
+    return [text.format(machine=_machine(results), systems=_other_systems(results)), *_table(head, rows)]
+
+
+def _other_systems(results: Results) -> str:
+    """Returns the labels of the float32 systems other than Rushlight."""
+    found = {row.system for row in results.rows if not row.system.startswith("rushlight")}
+    return ", ".join(SYSTEMS[name].label for name in SYSTEMS if name in found and not SYSTEMS[name].int8)
 
 
 def _families(results: Results) -> list[str]:
@@ -400,7 +330,7 @@ def _families(results: Results) -> list[str]:
         body.append((largest, [model.removeprefix("timm:"), *cells]))
     body.sort(key=lambda row: row[0], reverse=True)
     head = ["", "float32", "fastest other system", "int8", "fastest other system"]
-    return [_FAMILIES.format(machine=_machine(results)), *_table(head, [row for _, row in body])]
+    return [texts.FAMILIES.format(machine=_machine(results)), *_table(head, [row for _, row in body])]
 
 
 def _family_cells(ratios: tuple[float, float, float, str] | None) -> list[str]:
@@ -443,7 +373,7 @@ def _shapes(figures: Figures[shapes_benchmark.Row]) -> list[str]:
         for row in figures.rows
     ]
     machine = ", ".join(f"{key}: {value}" for key, value in figures.machine.items())
-    return [_SHAPES.format(machine=machine), *_table(head, body)]
+    return [texts.SHAPES.format(machine=machine), *_table(head, body)]
 
 
 def _throughput(figures: Figures[throughput_benchmark.Row]) -> list[str]:
@@ -456,7 +386,7 @@ def _throughput(figures: Figures[throughput_benchmark.Row]) -> list[str]:
         for row in figures.rows
     ]
     machine = ", ".join(f"{key}: {value}" for key, value in figures.machine.items())
-    return [_THROUGHPUT.format(machine=machine), *_table(head, body)]
+    return [texts.THROUGHPUT.format(machine=machine), *_table(head, body)]
 
 
 def _others(results: Results) -> list[str]:
@@ -575,7 +505,7 @@ def _calls(results: Results) -> list[str]:
 
 def _reasons(results: Results) -> list[str]:
     said = dict.fromkeys(
-        f"- {row.model}, {SYSTEMS[row.system].label}{_KIND[SYSTEMS[row.system].int8]}: {row.reason}"
+        f"- {row.model}, {SYSTEMS[row.system].label}{texts.KIND[SYSTEMS[row.system].int8]}: {row.reason}"
         for row in results.rows
         if row.reason
     )
