@@ -73,7 +73,9 @@ class PackedConvolution {
   int64_t widened_floats() const { return weights.is_widened() ? round_up(depth() * packing().panel, 16) : 0; }
   // Returns the bfloat16 microkernels, or null if the input is not rounded to bfloat16.
   const Bf16PairMicrokernels* pairs() const;
-  int64_t rounded_floats() const { return pairs() ? round_up(rounded_words(*kernels, block_, rows_, depth()), 16) : 0; }
+  int64_t rounded_floats() const {
+    return pairs() ? round_up(block_ * padded_pairs(depth_of_part(1, depth())), 16) : 0;
+  }
   // Returns the scratch memory of a worker in floats: pointers, gathered rows or lines, converted weights, rounded
   // rows.
   int64_t worker_floats() const {

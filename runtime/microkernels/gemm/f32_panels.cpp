@@ -35,9 +35,6 @@ namespace {
 constexpr int64_t kFewWeightBytes = 192 * 1024, kManyRowBytes = 48 * 1024;
 constexpr int64_t kMaxTileFloats = 14 * 64;  // results of the largest tile: 14 rows, 64 columns
 
-// The most rows for which all parts of a panel are computed before the next panel.
-int64_t few_rows(const F32Microkernels& kernels) { return 2 * kernels.gemm_rows; }
-
 // A part of the terms of all sums: terms [first, last) of each of the taps [tap, taps_end). A GEMM adds the parts of a
 // result one after the other. Between two parts, the result in memory is the sum of the parts so far.
 struct Part {
@@ -51,16 +48,16 @@ struct Part {
 // terms of a single tap. Such a range begins at an even term, because bfloat16 terms are multiplied in pairs.
 Part part_at(const Panels& p, int64_t index, int64_t count) {
   if (p.taps > 1) return {p.taps * index / count, p.taps * (index + 1) / count, 0, p.k};
-  const auto begin_of = [&](int64_t i) { return i < count ? p.k * i / count / 2 * 2 : p.k; };
+  const auto begin_of = [&](int64_t i) { return std::min(p.k, round_up(p.k * i / count, 2)); };
   return {0, 1, begin_of(index), begin_of(index + 1)};
 }
 
 // Returns whether 16-bit weights are converted to float32 in registers. With few rows, each weight is used so rarely
 // that this is faster than converting a panel in memory.
+inline bool has_pairs(const Panels& p) { return kHasF16 && p.pairs; }
 inline bool converts_in_registers(const Panels& p) {
-  return p.b.is_f16() && p.m <= p.kernels->gemm_rows && p.kernels->packed->f16_panel;
+  return p.b.is_f16() && !has_pairs(p) && p.m <= p.kernels->gemm_rows && p.kernels->packed->f16_panel;
 }
-inline bool has_pairs(const Panels& p) { return kHasF16 && p.pairs && !converts_in_registers(p); }
 
 // Returns how rows are divided into tiles that are multiplied with bfloat16 pairs.
 RowDivision rounded_tiles(const Panels& p) { return {p.m, p.pairs->rows, p.kernels->packed->has_all_rows}; }
@@ -82,7 +79,7 @@ struct TileShape {
 };
 
 TileShape shape_of(const Panels& p, int vectors, int64_t columns) {
-  if (!p.halves || converts_in_registers(p) || has_pairs(p)) return {vectors, 0};
+  if (!p.halves || has_pairs(p) || converts_in_registers(p)) return {vectors, 0};
   constexpr int64_t kMaxHalves = 3;  // wider panels have tiles of whole vectors
   const int64_t halves = divide_up(columns, p.halves->width);
   return {vectors, halves <= kMaxHalves ? static_cast<int>(halves) : 0};
@@ -367,21 +364,16 @@ int64_t depth_of_part(int64_t taps, int64_t k) {
   return taps * k <= 4 * kMaxDepth ? taps * k : std::max<int64_t>(1, kMaxDepth / k) * k;
 }
 
-int64_t rounded_words(const F32Microkernels& kernels, int64_t block, int64_t rows, int64_t k) {
-  // Few rows are rounded in one part.
-  const int64_t few = std::min({block, rows, few_rows(kernels)});
-  return std::max(block * padded_pairs(depth_of_part(1, k)), few * padded_pairs(k));
-}
-
 void multiply(const Panels& given, int64_t p0, int64_t p1) {
   PairTileShapes shapes;
   Panels p = given;
   p.shapes = &shapes;
   const int64_t panel = panel_columns(p), panels = p1 - p0;
   const int64_t depth = p.taps * p.k;
-  // With few rows, all parts of a panel are computed before the next panel, in the order of the weights in memory.
-  const bool is_few = p.m <= few_rows(*p.kernels);
-  const int64_t parts = is_few && has_pairs(p) ? 1 : (depth - 1) / depth_of_part(p.taps, p.k) + 1;
+  // With few rows, all parts of a panel are computed before the next panel, in the order of the weights in memory. This
+  // is not possible if rows are rounded, because there is scratch memory for one part of them.
+  const bool is_few = p.m <= 2 * p.kernels->gemm_rows && !has_pairs(p);
+  const int64_t parts = (depth - 1) / depth_of_part(p.taps, p.k) + 1;
   // Step i computes one part of one panel.
   const int64_t steps = panels * parts;
   const auto part_of = [&](int64_t i) { return part_at(p, is_few ? i % parts : i / panels, parts); };

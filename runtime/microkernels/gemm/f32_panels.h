@@ -105,8 +105,8 @@ struct Panels {
   Ahead ahead;     // memory that is read after the last panel
   float* widened;  // scratch memory [taps * k, panel] for 16-bit weights, if there are more rows than in a tile, and
                    // for grouped matrices
-  // The bfloat16 microkernels and scratch memory [m, padded_pairs(k)], if rows may be rounded to bfloat16 and `taps` is
-  // 1; or null.
+  // The bfloat16 microkernels, if rows are rounded to bfloat16 and `taps` is 1, or null; and scratch memory for a part
+  // of the rows, [m, padded_pairs(depth_of_part(1, k))].
   const Bf16PairMicrokernels* pairs;
   uint32_t* rounded;
   PairTileShapes* shapes;  // multiply() sets it
@@ -123,8 +123,6 @@ struct Panels {
 inline constexpr int64_t kMaxDepth = 1024;
 // Returns the number of terms of a part of a sum of `taps` * k terms.
 int64_t depth_of_part(int64_t taps, int64_t k);
-// Returns the words of Panels::rounded for blocks of up to `block` rows, of `rows` rows in all.
-int64_t rounded_words(const F32Microkernels& kernels, int64_t block, int64_t rows, int64_t k);
 
 // Divides rows into tiles of nearly equal size, or into tiles of `most` rows and a smaller last one.
 struct RowDivision {

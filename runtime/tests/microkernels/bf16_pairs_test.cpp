@@ -71,7 +71,7 @@ TEST_P(PairsTest, ProductsOfRoundedRows) {
   const int64_t panel = packing_of(kernels).panel, vector = kernels.width;
   std::mt19937 random{1};
   const auto numbers = [&](int64_t n) { return microkernels::uniform_numbers(random, n); };
-  for (const int64_t k : {int64_t{1}, int64_t{7}, int64_t{32}, int64_t{1024}, 2 * kMaxDepth + 3}) {
+  for (const int64_t k : {int64_t{1}, int64_t{7}, int64_t{32}, int64_t{1024}, 2 * kMaxDepth + 3, 3 * kMaxDepth - 1}) {
     for (const int64_t n : {vector - 3, panel, 2 * panel + 1}) {
       for (const int64_t m : {kernels.gemm_rows + 1, 3 * kernels.gemm_rows - 1}) {
         const int64_t columns = packing_of(kernels).columns(n), step = n + 3;
@@ -82,7 +82,7 @@ TEST_P(PairsTest, ProductsOfRoundedRows) {
         const auto rows = rows_of(a, k);
         std::vector<float> c = start;
         std::vector<float> widened(static_cast<size_t>(k * panel + 16));
-        std::vector<uint32_t> pairs(static_cast<size_t>(rounded_words(kernels, m, m, k)));
+        std::vector<uint32_t> pairs(static_cast<size_t>(m * padded_pairs(depth_of_part(1, k))));
         Panels p{};
         p.kernels = &kernels;
         p.rows = rows.data();

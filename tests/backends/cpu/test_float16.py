@@ -196,11 +196,14 @@ def test_weights_that_float16_has_no_place_for_stay() -> None:
 @pytest.mark.parametrize("rows", [1, 13, 20, 64, 150])
 @pytest.mark.parametrize("depth", [1024, 2048, 2055, 16384])
 def test_depths_of_linear_layers(depth: int, rows: int) -> None:
-    """Some depths change the tiles of a GEMM, and long sums of few rows are computed in one part."""
-    layer, x = nn.Linear(depth, 40).bfloat16(), torch.randn(rows, depth).bfloat16()
+    """Depths and rows change the tiles and the parts of a GEMM. The number of threads changes no bit."""
+    layer, x = nn.Linear(depth, 70).bfloat16(), torch.randn(rows, depth).bfloat16()
     program, _ = lower(layer, (x,))
     exact = F.linear(x.double(), layer.weight.double(), layer.bias.double())
-    torch.testing.assert_close(run(program, (x,))[0].double(), exact, rtol=0.004, atol=1e-3)
+    (result,) = run(program, (x,), threads=1)
+    torch.testing.assert_close(result.double(), exact, rtol=0.004, atol=1e-3)
+    for threads in (2, 3):
+        assert torch.equal(run(program, (x,), threads=threads)[0], result)
 
 
 def test_other_types_of_weights_are_refused() -> None:
