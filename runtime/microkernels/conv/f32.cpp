@@ -104,9 +104,8 @@ int64_t PackedConvolution::rows_of_block() const {
 const Bf16PairMicrokernels* PackedConvolution::pairs() const {
   const bool is_one_row = gathers_ || taps() * pieces() == 1;
   if (!rounds || !weights.is_f16() || weights.type != F16Type::BFloat16 || !is_one_row || has_lines_) return nullptr;
-  // Few rows are multiplied faster by weights that are converted in registers.
-  if (rows_ <= kernels->gemm_rows) return nullptr;
-  return bf16_pair_microkernels(*kernels);
+  const Bf16PairMicrokernels* const table = bf16_pair_microkernels(*kernels);
+  return table && rows_ >= table->least_rows ? table : nullptr;
 }
 
 // Returns whether the columns, and not the rows, are divided among the workers. The larger operand is divided, and all

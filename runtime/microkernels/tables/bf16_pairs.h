@@ -24,7 +24,8 @@ struct PairTile {
 
 struct Bf16PairMicrokernels {
   const char* name;
-  int rows;  // the maximum number of rows of a tile
+  int rows;        // the maximum number of rows of a tile
+  int least_rows;  // products of fewer rows are faster with weights that are converted to float32 in registers
   // Packs x[i][first + l], i < rows, l < k, as the LHS of a tile, rounded to nearest, ties to even. It writes up to
   // rows * padded_pairs(k) words.
   void (*pack_lhs)(const float* const* x, int64_t first, int rows, int64_t k, uint32_t* to);

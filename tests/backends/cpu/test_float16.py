@@ -193,7 +193,7 @@ def test_weights_that_float16_has_no_place_for_stay() -> None:
     torch.testing.assert_close(run(program, (x,))[0], expected(module, (x,))[0])
 
 
-@pytest.mark.parametrize("rows", [1, 13, 20, 64, 150])
+@pytest.mark.parametrize("rows", [1, 4, 7, 13, 20, 64, 150])
 @pytest.mark.parametrize("depth", [1024, 2048, 2055, 16384])
 def test_depths_of_linear_layers(depth: int, rows: int) -> None:
     """Depths and rows change the tiles and the parts of a GEMM. The number of threads changes no bit."""

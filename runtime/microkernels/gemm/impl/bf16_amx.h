@@ -110,7 +110,8 @@ static void amx_pair_panel(int rows, int vectors, const PairTile& tile) {
 RL_AMX static void amx_release_pairs() { _tile_release(); }
 
 static constexpr Bf16PairMicrokernels make_amx_pair_table(const char* name) {
-  return {name, kAmxRows, &amx_pack_lhs, &pack_rhs, &amx_pair_panel, &amx_release_pairs};
+  constexpr int kLeastRows = 5;
+  return {name, kAmxRows, kLeastRows, &amx_pack_lhs, &pack_rhs, &amx_pair_panel, &amx_release_pairs};
 }
 
 }  // namespace rushlight::microkernels::RL_ISA

@@ -70,7 +70,7 @@ static void pair_panel(int rows, int vectors, const PairTile& tile) {
 }
 
 static constexpr Bf16PairMicrokernels make_bf16_pair_table(const char* name) {
-  return {name, kTileRows, &pack_lhs, &pack_rhs, &pair_panel, nullptr};
+  return {name, kTileRows, kTileRows + 1, &pack_lhs, &pack_rhs, &pair_panel, nullptr};
 }
 
 }  // namespace rushlight::microkernels::RL_ISA
