@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.process import MAIN, Process
+from benchmarks.process import MAIN, ROOT, Process
 from benchmarks.systems import SYSTEMS
 from benchmarks.worker import arrays_of
 
@@ -204,8 +204,9 @@ def relative_error(folder: Path, reference: Path) -> float:
 
 
 def last_line(log: Path) -> str:
-    """Returns the last line of a log, which contains the exception."""
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
+    """Returns the last line of a log, which contains the exception. Paths are relative to the repository."""
+    text = log.read_text(errors="replace").replace(f"{ROOT}/", "")
+    lines = [line.strip() for line in text.splitlines()]
     said = [
         line for line in lines if line and not line.startswith(("Set TORCH", "For more", "Failed to load"))
     ]

@@ -292,8 +292,6 @@ def _steps_with_files(usage: Usage, sources: RuntimeSources) -> set[str]:
 def _make_step(names: Iterable[str]) -> str:
     lines = "\n".join(f"    RL_CASE({name})" for name in sorted(names))
     return f"""// Written by `rushlight select`: the steps of CPU plans that this build contains.
-#include <iterator>
-
 #include "backends/cpu/step.h"
 
 namespace rushlight::cpu {{
@@ -307,13 +305,10 @@ Result<Step*> make_step(const schema::Step& step, Binder& binder) {{
 {lines}
 #undef RL_CASE
     default:
-      break;
+      // The plan was validated, so that the type is one of the schema.
+      return fail(Error::NotSupported, "this selective build has no step %s of CPU plans",
+                  static_cast<const char*>(schema::kOperationOperands[static_cast<size_t>(type) - 1].name));
   }}
-  const size_t number = static_cast<size_t>(type);
-  RL_REQUIRE(number > 0 && number <= std::size(schema::kOperationOperands), InvalidProgram,
-             "the plan contains an operation of unknown type %zu", number);
-  return fail(Error::NotSupported, "this selective build has no step %s of CPU plans",
-              static_cast<const char*>(schema::kOperationOperands[number - 1].name));
 }}
 
 }}  // namespace rushlight::cpu

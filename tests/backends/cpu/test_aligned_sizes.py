@@ -8,22 +8,12 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from tests.backends.cpu.support import Function
 from torch import nn
 
 import rushlight
 
 Inputs = tuple[torch.Tensor, ...]
-
-
-class Function(nn.Module):
-    """A function of the inputs, as a module."""
-
-    def __init__(self, function: Callable[..., torch.Tensor]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
-        return self.function(*inputs)
 
 
 class Last(nn.Module):
