@@ -37,8 +37,8 @@ def apply_data_assignments(program: ExportedProgram) -> ExportedProgram:
         tensor, _ = _arguments(check)
         if tensor.op != "call_function":
             raise ExportError(
-                f"{place_of(check)} assigns to the data of {tensor.name!r}, which is an input, a parameter "
-                "or a buffer; torch.export does not record this: change the values with copy_()"
+                f"{place_of(check)}: torch.export does not record the assignment to the data of "
+                f"{tensor.name!r}, which is an input, a parameter or a buffer: use copy_() to change its values"
             )
     if not checks:
         return program
