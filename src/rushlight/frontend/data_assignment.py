@@ -38,7 +38,7 @@ def apply_data_assignments(program: ExportedProgram) -> ExportedProgram:
         if tensor.op != "call_function":
             raise ExportError(
                 f"{place_of(check)}: torch.export does not record the assignment to the data of "
-                f"{tensor.name!r}, which is an input, a parameter or a buffer: use copy_() to change its values"
+                f"{tensor.name!r}, which is an input, a parameter or a buffer: change its values with copy_()"
             )
     if not checks:
         return program
