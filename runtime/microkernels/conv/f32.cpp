@@ -22,8 +22,6 @@ constexpr int64_t kMaxRows = 240;
 int64_t prologue_bytes(const F32Microkernels& kernels) { return (kernels.width >= 16 ? 256 : 104) * 1024; }
 // Outputs of at least this many bytes are prefetched before they are written.
 constexpr int64_t kManyOutputs = 1 << 20;
-// The minimum number of tiles in a row of output that is computed separately without a loss of speed.
-constexpr int64_t kMinLine = 3;
 
 }  // namespace
 
@@ -37,7 +35,7 @@ Error PackedConvolution::prepare(const Sources& sources, const Image& out, const
   RL_TRY(choose_lhs());
   RL_TRY(check_prologue());
   block_ = rows_of_block();
-  return Error::Ok;
+  return check_windows();
 }
 
 Error PackedConvolution::set_output(const Image& out) {
@@ -67,7 +65,7 @@ Error PackedConvolution::choose_lhs() {
               in.has_pixel_step(&in_step_);
   gathers_ = (in.strides[3] != 1 && channels > 1) || (taps() > 1 && channels < kFewChannels && groups == 1);
   has_lines_ = gathers_ && !is_apart_ && groups == 1 && (in.strides[2] == 1 || in.sizes[2] == 1) &&
-               out_.sizes[2] >= kMinLine * kernels->gemm_rows;
+               out_.sizes[2] >= kernels->gemm_rows;  // at least a tile in each line
   RL_REQUIRE(!gathers_ || groups == 1, InvalidProgram,
              "the input channels of a grouped convolution are not contiguous");
   piece_ = channels;
@@ -321,40 +319,6 @@ void PackedConvolution::apply_prologue(int64_t m, int64_t count, const float** r
     if (values.shift) values.shift += image * prologue.shift_step;
     kernels->packed->prologue(values, rows + i, run, channels, to);
     for (const int64_t end = i + run; i < end; ++i, to += channels) rows[i] = to;
-  }
-}
-
-// Gathers whole windows [kernel_h, kernel_w, channels] into rows of the LHS.
-void PackedConvolution::gather(int64_t m, int64_t count, float* to) const {
-  const Image& in = in_.images[0];
-  const int64_t height = out_.sizes[1], width = out_.sizes[2], row = depth();
-  for (int64_t i = 0; i < count;) {
-    const int64_t x0 = (m + i) % width, line = (m + i) / width;
-    const int64_t run = std::min(width - x0, count - i);
-    const float* image = in.data + line / height * in.strides[0];
-    for (int64_t ky = 0; ky < window.kernel_h; ++ky) {
-      const int64_t y = line % height * window.stride_h - window.pad_h + ky * window.dilation_h;
-      const float* source = image + y * in.strides[1];
-      for (int64_t kx = 0; kx < window.kernel_w; ++kx) {
-        const int64_t left = x0 * window.stride_w - window.pad_w + kx * window.dilation_w;
-        // The tap is inside of the image for outputs [begin, end) of the run.
-        int64_t begin = run, end = run;
-        if (y >= 0 && y < in.sizes[1]) {
-          begin = left >= 0 ? 0 : std::min(run, divide_up(-left, window.stride_w));
-          end = left >= in.sizes[2] ? begin : std::min(run, (in.sizes[2] - 1 - left) / window.stride_w + 1);
-          end = std::max(begin, end);
-        }
-        for (int64_t c = 0; c < channels; ++c) {
-          float* column = to + i * row + (ky * window.kernel_w + kx) * channels + c;
-          for (int64_t j = 0; j < begin; ++j) column[j * row] = 0.0f;
-          const float* from = source + left * in.strides[2] + c * in.strides[3];
-          const int64_t step = window.stride_w * in.strides[2];
-          for (int64_t j = begin; j < end; ++j) column[j * row] = from[j * step];
-          for (int64_t j = end; j < run; ++j) column[j * row] = 0.0f;
-        }
-      }
-    }
-    i += run;
   }
 }
 

@@ -67,7 +67,8 @@ class PackedConvolution {
   }
   int64_t line_buffer_floats() const {
     if (has_lines_) return channels * window.kernel_h * line_floats();
-    return gathers_ || has_prologue() ? round_up(block_ * depth(), 16) : 0;
+    if (gathers_) return window_floats();
+    return has_prologue() ? round_up(block_ * depth(), 16) : 0;
   }
   // Returns the memory for one panel of weights that is converted to float32, in floats.
   int64_t widened_floats() const { return weights.is_widened() ? round_up(depth() * packing().panel, 16) : 0; }
@@ -87,6 +88,13 @@ class PackedConvolution {
   int64_t line_floats() const {
     return round_up((out_.sizes[2] - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1, 16);
   }
+  // Returns the memory of gather() in floats: the rows of the LHS, then padded lines of the input.
+  int64_t window_floats() const;
+  int64_t gathered_floats() const;  // of the rows of the LHS
+  int64_t window_columns() const;   // the pixels in a padded line of the input
+  int64_t most_window_lines() const;
+  // Returns the number of input lines that adjacent lines of the output read.
+  int64_t window_lines(int64_t out_lines) const;
 
   // The steps of prepare(), in this order. Each may use the members that the steps before have set.
   Error set_output(const Image& out);
@@ -94,6 +102,7 @@ class PackedConvolution {
   Error choose_lhs();  // sets how the LHS is read, and the pieces of a pixel
   Error check_prologue() const;
   int64_t rows_of_block() const;  // the rows whose input stays in the cache
+  Error check_windows() const;
 
   // Returns a pointer to row m of the output.
   float* pixel(int64_t m) const;
@@ -106,6 +115,7 @@ class PackedConvolution {
   void fill_lines(int64_t row, float* to) const;
   void set_row_pointers(int64_t m, int64_t count, const float** rows) const;
   void set_row_pointers(const Image& in, int64_t m, int64_t count, int64_t piece, const float** rows) const;
+  void fill_window_lines(const float* image, int64_t first, int64_t count, float* to) const;
   void gather(int64_t m, int64_t count, float* to) const;
   int64_t row_gap() const;
   Ahead next_lines(int64_t m, int64_t count) const;
