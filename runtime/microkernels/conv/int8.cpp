@@ -148,12 +148,18 @@ void pad_line(const Int8Microkernels& kernels, const Int8Window& w, int64_t firs
   kernels.fill_lhs(w.zero, (width - end) * inputs, to + end * step);
 }
 
+// Reads the input lines of output line `line`. Lines that output line `line` - 1 reads too are moved, if they are here.
 void read_lines(const Int8Lines& l, int64_t line) {
   const Int8Window& w = *l.window;
-  const int64_t width = padded_columns(w), step = l.inputs * l.kernels->lhs_size;
+  const int64_t width = padded_columns(w), bytes = width * l.inputs * l.kernels->lhs_size;
   const Pixel p{line / w.out_size[1], {0, line % w.out_size[1], 0}};
   uint8_t* to = static_cast<uint8_t*>(l.lines);
-  for (int64_t y = 0; y < w.kernel[1]; ++y, to += width * step) {
+  int64_t y = 0;
+  if (line == l.line + 1 && p.at[1] > 0 && w.dilation[1] == 1 && w.stride[1] < w.kernel[1]) {
+    y = w.kernel[1] - w.stride[1];
+    std::memmove(to, to + w.stride[1] * bytes, static_cast<size_t>(y * bytes));
+  }
+  for (to += y * bytes; y < w.kernel[1]; ++y, to += bytes) {
     pad_line(*l.kernels, w, l.first, l.inputs, line_of(w, p, 0, y), width, to);
   }
 }
