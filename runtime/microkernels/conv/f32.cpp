@@ -69,11 +69,43 @@ Error PackedConvolution::choose_lhs() {
   RL_REQUIRE(!gathers_ || groups == 1, InvalidProgram,
              "the input channels of a grouped convolution are not contiguous");
   piece_ = channels;
-  if (in_.count == 1) return Error::Ok;
+  has_dots_ = false;
+  if (in_.count > 1) RL_TRY(choose_piece());
+  if (dot_weights && rows_ > 1 && !has_lines_) {
+    has_dots_ = gathers_ ? prefers_dots(1, depth()) : prefers_dots(taps() * pieces(), piece_);
+  }
+  return Error::Ok;
+}
+
+Error PackedConvolution::choose_piece() {
   RL_REQUIRE(groups == 1 && !gathers_ && in_.has_channels_last(), InvalidProgram,
              "a convolution does not support this layout of several inputs");
   for (int i = 0; i < in_.count; ++i) piece_ = std::gcd(piece_, in_.images[i].sizes[3]);
   return Error::Ok;
+}
+
+bool PackedConvolution::prefers_dots(int64_t pieces, int64_t piece) const {
+  // Processors with half units compute panels of few columns with half vectors, which take half of the time.
+  const int64_t slower = f32_half_microkernels(*kernels) ? 2 : 1;
+  // Multiplications of whole vectors for each row: for its products, and to add up the lanes.
+  const int64_t of_dots = DotTile::padded_columns(outputs) * (pieces * divide_up(piece, kernels->width) + 3) + pieces;
+  return 8 * pieces * piece > 9 * slower * of_dots;
+}
+
+int64_t PackedConvolution::dot_floats() const {
+  if (!kernels->packed->dots || outputs > kernels->packed->dot_columns || groups != 1) return 0;
+  // With longer sums, panels are more exact.
+  if (depth() > kTermsOfSum * kernels->width) return 0;
+  const bool is_faster = channels < kFewChannels ? prefers_dots(1, depth()) : prefers_dots(taps(), channels);
+  return is_faster ? DotTile::padded_columns(outputs) * depth() : 0;
+}
+
+void PackedConvolution::set_dot_weights(float* to) {
+  const int64_t width = packing().columns(outputs);
+  for (int64_t j = 0; j < DotTile::padded_columns(outputs); ++j) {
+    for (int64_t l = 0; l < depth(); ++l) *to++ = j < outputs ? weights.floats[l * width + j] : 0.0f;
+  }
+  dot_weights = to - dot_floats();
 }
 
 Error PackedConvolution::check_prologue() const {
@@ -216,6 +248,10 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
       set_row_pointers(m, count, rows);
       if (has_prologue()) apply_prologue(m, count, rows, gathered);
     }
+    if (has_dots_) {
+      multiply_dots(gemm, m, to);
+      continue;
+    }
     for (int64_t g = 0; g < groups; ++g) {
       gemm.ahead = next.part(g, groups);
       gemm.channel = g * channels;
@@ -226,6 +262,23 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
       multiply(gemm, p0, p1);
     }
   }
+}
+
+void PackedConvolution::multiply_dots(const Panels& block, int64_t m, float* to) const {
+  DotTile tile{};
+  tile.rows = block.rows;
+  tile.row_step = block.row_step;
+  tile.taps = block.taps;
+  tile.k = block.k;
+  tile.b = dot_weights;
+  tile.b_step = depth();
+  tile.bias = bias;
+  tile.c = to;
+  tile.c_step = out_step_;
+  tile.columns = outputs;
+  tile.epilogue = block.epilogue;
+  if (has_residual_) tile.epilogue.residual = residual_.data + m * residual_step_;
+  kernels->packed->dots(block.m, tile);
 }
 
 float* PackedConvolution::pixel(int64_t m) const {

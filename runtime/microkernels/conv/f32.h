@@ -35,8 +35,14 @@ class PackedConvolution {
                                  // matrix only for one group, a window of one pixel and more than one row
   const float* bias = nullptr;   // [groups, outputs], or null; each group is read in whole vectors
   const float* zeros = nullptr;  // [groups * channels + kZerosAfterPixel] zeros, which are read for padding
-  bool rounds = false;           // if the weights are bfloat16: whether the input may be rounded to bfloat16
+  const float* dot_weights = nullptr;  // null, or dot_floats() floats that set_dot_weights() has written
+  bool rounds = false;                 // if the weights are bfloat16: whether the input may be rounded to bfloat16
 
+  // If there are so few outputs that dot products are faster than panels: returns the size of the weights for these, in
+  // floats. Otherwise returns 0.
+  int64_t dot_floats() const;
+  // Writes `weights` in the order for dot products to `to`, and uses them. The weights must be float32.
+  void set_dot_weights(float* to);
   // Sets the shapes of the operands. `residual` may be null. Returns InvalidProgram if the shapes do not match.
   Error prepare(const Sources& in, const Image& out, const Image* residual);
   // Returns the scratch memory of run() in floats, for the shapes of the last prepare(). It is aligned to 64 bytes.
@@ -54,6 +60,8 @@ class PackedConvolution {
   int64_t taps() const { return window.kernel_h * window.kernel_w; }
   int64_t depth() const { return taps() * channels; }
   bool has_prologue() const { return kHasPrologue && prologue.applies; }
+  // Returns whether dot products are faster for rows that consist of `pieces` pieces of `piece` contiguous floats.
+  bool prefers_dots(int64_t pieces, int64_t piece) const;
   // Returns whether each output pixel reads one pixel of the input, at the same place.
   bool has_pixel_window() const {
     return taps() == 1 && window.stride_h == 1 && window.stride_w == 1 && window.pad_h == 0 && window.pad_w == 0;
@@ -103,6 +111,7 @@ class PackedConvolution {
   Error check_prologue() const;
   int64_t rows_of_block() const;  // the rows whose input stays in the cache
   Error check_windows() const;
+  Error choose_piece();
 
   // Returns a pointer to row m of the output.
   float* pixel(int64_t m) const;
@@ -111,6 +120,8 @@ class PackedConvolution {
   bool is_by_columns(int64_t workers) const;
   // Compute rows [m0, m1) and panels [p0, p1) of all groups.
   void part(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1, const Ahead& ahead) const;
+  // Computes the rows of a block, from row m on, as dot products.
+  void multiply_dots(const Panels& block, int64_t m, float* to) const;
   void part_of_lines(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1) const;
   void fill_lines(int64_t row, float* to) const;
   void set_row_pointers(int64_t m, int64_t count, const float** rows) const;
@@ -133,6 +144,7 @@ class PackedConvolution {
   bool is_plain_ = false;   // row i of the LHS is pixel i of the input
   bool gathers_ = false;    // gather() copies the windows of a block to memory
   bool has_lines_ = false;  // the pixels of a channel are contiguous: part_of_lines() reads lines as columns of the LHS
+  bool has_dots_ = false;   // dot products compute the output
   bool is_apart_ = false;   // the distance between lines of the output is not constant
 };
 

@@ -9,7 +9,7 @@ namespace rushlight::microkernels {
 
 namespace {
 
-constexpr int64_t kPart = 4;  // the floats that copy_parts() copies at a time
+constexpr int64_t kPart = 4;                       // the floats that copy_parts() copies at a time
 constexpr int64_t kMostFloats = int64_t{1} << 40;  // in the padded lines of a block
 
 // Copies `count` pieces of `floats` floats, which are `step` floats apart, to contiguous memory. A piece has up to

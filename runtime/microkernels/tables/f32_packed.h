@@ -57,6 +57,24 @@ struct PanelTile {
   bool continues = false;  // whether `totals` contains the sums of previous taps
 };
 
+// c[i, j] = epilogue(sum over t < taps, l < k of rows[t * row_step + i][first + l] * b[j * b_step + t * k + l] +
+// bias[j]). b has padded_columns() rows; those after the last column are 0.
+struct DotTile {
+  const float* const* rows;
+  int64_t row_step;
+  int64_t first;
+  int64_t taps, k;
+  const float* b;
+  int64_t b_step;
+  const float* bias;  // [columns, rounded up to vectors], or null
+  float* c;
+  int64_t c_step;
+  int64_t columns;
+  Epilogue epilogue;  // the residual may be c
+
+  static int64_t padded_columns(int64_t columns) { return columns <= 4 ? columns : (columns + 1) / 2 * 2; }
+};
+
 // c[i, j] = epilogue(sum over l < k of lines[l][first + i * step] * b[l, j] + bias[j]). The LHS is stored column by
 // column.
 struct LineTile {
@@ -203,6 +221,8 @@ struct PooledPixels {
 struct F32PackedMicrokernels {
   // The maximum number of rows of a tile that is one vector wide. Wider tiles have fewer rows.
   int narrow_rows;
+  // The maximum number of columns of dots().
+  int dot_columns;
   // Whether each row count has a tile of its own. Otherwise, some row counts are computed in several parts.
   bool has_all_rows;
 
@@ -212,6 +232,9 @@ struct F32PackedMicrokernels {
   // 1 <= rows <= gemm_rows (narrow_rows if the panel is one vector wide). It does not apply the epilogue's `op`;
   // apply() does that.
   void (*panel)(int rows, int vectors, const PanelTile& tile);
+  // For products with at most dot_columns columns; it also applies the epilogue's `op`. Null if there is no such
+  // function.
+  void (*dots)(int64_t rows, const DotTile& tile);
   // 1 <= rows <= gemm_rows.
   void (*line)(int rows, int vectors, const LineTile& tile);
   // Computes one row: c[j] for the columns of a packed matrix from panel `b` on. It computes four panels at a time. If

@@ -70,8 +70,8 @@ TEST_P(FewChannelsTest, WindowsAreGatheredInsideOfTheScratchMemory) {
                   const int64_t row = i / out_w * w.stride_h - w.pad_h + tap / w.kernel_w * w.dilation_h;
                   const int64_t column = i % out_w * w.stride_w - w.pad_w + tap % w.kernel_w * w.dilation_w;
                   if (row < 0 || row >= kHeight || column < 0 || column >= width) continue;
-                  sum += double{x[static_cast<size_t>(n * in.strides[0] + row * in.strides[1] +
-                                                      column * in.strides[2] + k % channels * in.strides[3])]} *
+                  sum += double{x[static_cast<size_t>(n * in.strides[0] + row * in.strides[1] + column * in.strides[2] +
+                                                      k % channels * in.strides[3])]} *
                          b[static_cast<size_t>(k * kOutputs + o)];
                 }
                 ASSERT_NEAR(got[at], sum, 1e-4) << width << " " << channels << " " << at;

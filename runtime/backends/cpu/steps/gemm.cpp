@@ -28,6 +28,9 @@ class GemmStep final : public Step {
     RL_TRY(in_.bind(binder, op.input(), op.more_inputs()));
     c.weights =
         binder.packed_weights(op.weight(), c.groups, c.window.kernel_h * c.window.kernel_w * c.channels, c.outputs);
+    if (const int64_t count = c.weights.floats ? c.dot_floats() : 0; count > 0) {
+      if (float* const items = binder.array<float>(static_cast<size_t>(count))) c.set_dot_weights(items);
+    }
     c.bias = binder.packed_bias(op.bias(), c.groups, c.outputs);
     residual_ = binder.optional_input(op.residual());
     out_ = binder.output(op.output());

@@ -17,6 +17,9 @@
 #include "microkernels/tables/selected.h"
 #include "microkernels/winograd/impl/f32.h"
 #include "microkernels/winograd/impl/f32_channels_last.h"
+#if RL_WIDTH >= 8
+#include "microkernels/gemm/impl/f32_dots.h"
+#endif
 
 namespace rushlight::microkernels::RL_ISA {
 
@@ -26,6 +29,12 @@ static constexpr F32PackedMicrokernels make_packed_table() {
   t.has_all_rows = !kIsCompact;
   RL_SET_PACKED(saturate, saturate);
   RL_SET_PACKED(panel, panel);
+#if RL_WIDTH >= 8
+  if (!kIsCompact) {
+    t.dot_columns = kDotColumns;
+    RL_SET_PACKED(dots, dots);
+  }
+#endif
   RL_SET_PACKED(line, line);
   RL_SET_PACKED(row, row);
   if (is_selected("f16")) {
