@@ -12,7 +12,7 @@ import torch
 
 from rushlight.ir import quantized_ops  # noqa: F401  (defines the operators)
 from rushlight.ir.quantized_reference import exponentials, pack
-from rushlight.runtime import call_kernel
+from rushlight.runtime import RushlightError, call_kernel
 
 RANGES = {torch.int8: (-128, 127), torch.uint8: (0, 255)}
 own = torch.ops.rushlight
@@ -277,3 +277,27 @@ def test_what_does_not_fit_is_said() -> None:
     with pytest.raises(Exception, match="index 10"):
         args = [wholes((10, 4)), torch.ones(10), None, -128, 127, torch.tensor([10])]
         call_kernel("quantized_decomposed::embedding_byte.out", [*args, torch.ones(1, 4)])
+
+
+@pytest.mark.damage
+@pytest.mark.parametrize("zero", [1 << 15, -(1 << 20), 1 << 31, 1 << 61, -(1 << 63)])
+def test_zero_points_that_no_quantizer_chooses(zero: int) -> None:
+    image, matrix = wholes((1, 2, 4, 4)), wholes((3, 8))
+    scales, end = torch.ones(2), [0.1, 0, -128, 127]
+    filters, weight = wholes((2, 2, 1, 1)), wholes((2, 8))
+    calls: dict[str, tuple[list[Any], tuple[int, ...]]] = {
+        "quantized_mean": ([image, 0.1, zero, [2, 3], False, *end], (1, 2)),
+        "quantized_avg_pool2d": (
+            [image, 0.1, zero, [2, 2], [], [0, 0], False, True, *end],
+            (1, 2, 2, 2),
+        ),
+        "quantized_linear": ([matrix, 0.1, zero, weight, scales, None, *end], (3, 2)),
+        "quantized_convolution": (
+            [image, 0.1, zero, filters, scales, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1, *end],
+            (1, 2, 4, 4),
+        ),
+    }
+    for name, (args, shape) in calls.items():
+        out = torch.zeros(shape, dtype=torch.int8)
+        with pytest.raises(RushlightError, match=f"zero point of the input is {zero}, which does not fit"):
+            call_kernel(f"rushlight::{name}.out", [*args, out], "quantized")

@@ -50,6 +50,19 @@ bool set_output(double scale, int64_t zero_point, int64_t minimum, int64_t maxim
 }
 #endif
 
+bool require_input(KernelRuntimeContext& context, const Tensor& in, int64_t zero) {
+  if (!is_byte(in)) {
+    context.fail(Error::InvalidType, "the input is %s, not int8 or uint8", dtype_name(in.scalar_type()));
+    return false;
+  }
+  if (zero != static_cast<int16_t>(zero)) {
+    context.fail(Error::InvalidArgument, "the zero point of the input is %lld, which does not fit into 16 bits",
+                 static_cast<long long>(zero));
+    return false;
+  }
+  return true;
+}
+
 bool require_output(KernelRuntimeContext& context, const Tensor& out, int64_t quant_min, int64_t quant_max) {
   if (!is_byte(out)) {
     context.fail(Error::InvalidType, "out has elements of %s, not int8 or uint8", dtype_name(out.scalar_type()));

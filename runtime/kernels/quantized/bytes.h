@@ -44,6 +44,8 @@ bool set_output(double scale, int64_t zero_point, int64_t minimum, int64_t maxim
 // portable kernels need less.
 cortex_m::ScratchMemory cortex_m_scratch(KernelRuntimeContext& context);
 
+// Records the failure unless `in` has an 8-bit dtype and its zero point fits into 16 bits.
+bool require_input(KernelRuntimeContext& context, const Tensor& in, int64_t zero);
 // Records the failure unless `out` has an 8-bit dtype and [quant_min, quant_max] is within its range.
 bool require_output(KernelRuntimeContext& context, const Tensor& out, int64_t quant_min, int64_t quant_max);
 

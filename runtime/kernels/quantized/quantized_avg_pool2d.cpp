@@ -13,9 +13,7 @@ void quantized_avg_pool2d_out(KernelRuntimeContext& context, const Tensor& in, d
                               int64_t quant_max, Tensor& out) {
   Pooling pooling;
   Shape shape;
-  RL_KERNEL_REQUIRE(context, is_byte(in), InvalidType, "the input is %s, not int8 or uint8",
-                    dtype_name(in.scalar_type()));
-  if (!require_output(context, out, quant_min, quant_max) ||
+  if (!require_input(context, in, in_zero) || !require_output(context, out, quant_min, quant_max) ||
       !read_pooling(context, in, 2, kernel, stride, padding, {}, ceil_mode, &pooling) ||
       !pooled_shape(context, pooling, in, &shape) || !resize_out(context, out, shape.span())) {
     return;

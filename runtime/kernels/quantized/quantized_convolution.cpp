@@ -41,7 +41,7 @@ struct WindowSums {
 
   // Returns the sum for an output position. `from` and `filter` point to the first channel and to the first weight.
   int32_t at(const int64_t (&position)[3], const uint8_t* from, const int8_t* filter) const {
-    int32_t sum = 0;
+    uint32_t sum = 0;  // very long sums wrap around
     for (int64_t z = 0; z < c.window.kernel[0]; ++z) {
       const int64_t in_z = source_of(c, 0, position[0], z, image.size[0]);
       if (in_z < 0) continue;
@@ -56,13 +56,14 @@ struct WindowSums {
         }
       }
     }
-    return sum;
+    return static_cast<int32_t>(sum);
   }
 
-  int32_t pixel_sum(const uint8_t* pixel, const int8_t* weights) const {
-    int32_t sum = 0;
-    for (int64_t k = 0; k < channels; ++k)
-      sum += (read(pixel[k * image.channel_stride]) - zero) * weights[k * filter_step];
+  uint32_t pixel_sum(const uint8_t* pixel, const int8_t* weights) const {
+    uint32_t sum = 0;
+    for (int64_t k = 0; k < channels; ++k) {
+      sum += static_cast<uint32_t>((read(pixel[k * image.channel_stride]) - zero) * weights[k * filter_step]);
+    }
     return sum;
   }
 };
@@ -98,9 +99,9 @@ void quantized_convolution_out(KernelRuntimeContext& context, const Tensor& in, 
                                bool transposed, Span<const int64_t> output_padding, int64_t groups, double scale,
                                int64_t zero, int64_t quant_min, int64_t quant_max, Tensor& out) {
   Convolution c;
-  RL_KERNEL_REQUIRE(context, is_byte(in) && weight.scalar_type() == ScalarType::Char, InvalidType,
-                    "the input is %s and the weight is %s; the input must be int8 or uint8, and the weight int8",
-                    dtype_name(in.scalar_type()), dtype_name(weight.scalar_type()));
+  if (!require_input(context, in, in_zero)) return;
+  RL_KERNEL_REQUIRE(context, weight.scalar_type() == ScalarType::Char, InvalidType, "the weight is %s, not int8",
+                    dtype_name(weight.scalar_type()));
   if (!require_output(context, out, quant_min, quant_max) ||
       !read_convolution(context, in, weight, stride, padding, dilation, transposed, output_padding, groups, &c)) {
     return;

@@ -10,8 +10,7 @@ namespace rushlight::quantized {
 void quantized_linear_out(KernelRuntimeContext& context, const Tensor& in, double in_scale, int64_t in_zero,
                           const Tensor& weight, const Tensor& weight_scales, const std::optional<Tensor>& bias,
                           double scale, int64_t zero, int64_t quant_min, int64_t quant_max, Tensor& out) {
-  RL_KERNEL_REQUIRE(context, is_byte(in), InvalidType, "the input is %s, not int8 or uint8",
-                    dtype_name(in.scalar_type()));
+  if (!require_input(context, in, in_zero)) return;
   RL_KERNEL_REQUIRE(context, weight.dim() == 2 && weight.scalar_type() == ScalarType::Char, InvalidArgument,
                     "the weight is %s of rank %lld, not a matrix of int8", dtype_name(weight.scalar_type()),
                     static_cast<long long>(weight.dim()));
@@ -51,9 +50,9 @@ void quantized_linear_out(KernelRuntimeContext& context, const Tensor& in, doubl
       const uint8_t* const x = inputs.data<uint8_t>() + at / columns * depth;
       const int64_t j = at % columns;
       const int8_t* const w = weights.data<int8_t>() + j * depth;
-      int32_t sum = 0;
-      for (int64_t l = 0; l < depth; ++l) sum += (read(x[l]) - in_zero_point) * w[l];
-      const float real = static_cast<float>(sum) * parameters.factor(j);
+      uint32_t sum = 0;  // very long sums wrap around
+      for (int64_t l = 0; l < depth; ++l) sum += static_cast<uint32_t>((read(x[l]) - in_zero_point) * w[l]);
+      const float real = static_cast<float>(static_cast<int32_t>(sum)) * parameters.factor(j);
       results.data<uint8_t>()[at] = requantize(offsets ? real + offsets[j] : real);
     }
   });

@@ -21,9 +21,7 @@ int64_t sum_of_elements(const Tensor& in, const uint8_t* from, const LoopNest& e
         return;
       }
     }
-    int32_t part = 0;
-    for (int64_t k = 0; k < length; ++k) part += read(row[k * stride]);
-    sum += part;
+    for (int64_t k = 0; k < length; ++k) sum += read(row[k * stride]);
   });
   return sum;
 }
@@ -34,12 +32,10 @@ void quantized_mean_out(KernelRuntimeContext& context, const Tensor& in, double 
                         Span<const int64_t> dims, bool keepdim, double scale, int64_t zero, int64_t quant_min,
                         int64_t quant_max, Tensor& out) {
   DimMask mask;
-  if (!require_output(context, out, quant_min, quant_max) || !dim_mask(context, in, dims, &mask) ||
-      !resize_out(context, out, reduced_shape(in, mask, keepdim).span())) {
+  if (!require_input(context, in, in_zero) || !require_output(context, out, quant_min, quant_max) ||
+      !dim_mask(context, in, dims, &mask) || !resize_out(context, out, reduced_shape(in, mask, keepdim).span())) {
     return;
   }
-  RL_KERNEL_REQUIRE(context, is_byte(in), InvalidType, "the input is %s, not int8 or uint8",
-                    dtype_name(in.scalar_type()));
   // Loops over the results, and loops over the elements of one result.
   LoopNest results, elements;
   int64_t axis = 0;  // of the result

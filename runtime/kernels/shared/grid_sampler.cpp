@@ -41,7 +41,8 @@ W reflected(W x, W low, W high) {
   x = std::abs(x - low);
   if (x < span) return x + low;
   const W rest = std::fmod(x, span);
-  return static_cast<int64_t>(std::floor(x / span)) % 2 == 0 ? rest + low : span - rest + low;
+  const W turns = std::floor(x / span);  // numbers from 2^53 on are even
+  return !(turns < W(int64_t{1} << 53)) || static_cast<int64_t>(turns) % 2 == 0 ? rest + low : span - rest + low;
 }
 
 template <typename W>

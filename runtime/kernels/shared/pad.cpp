@@ -1,8 +1,8 @@
 #include "kernels/shared/pad.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "core/move_bytes.h"
 #include "kernels/shared/axes.h"
 #include "kernels/shared/dtype_switch.h"
 #include "kernels/shared/index_loop.h"
@@ -104,7 +104,7 @@ void pad_with_input_elements(KernelRuntimeContext& context, const Tensor& in, Sp
       const int64_t outside = std::clamp(before + in.size(line), inside, end);
       copy(begin, inside);
       if (stride == 1 && outside > inside) {
-        std::memcpy(result + inside, source + places[inside], static_cast<size_t>(outside - inside) * sizeof(T));
+        move_bytes(result + inside, source + places[inside], static_cast<size_t>(outside - inside) * sizeof(T));
       } else {
         copy(inside, outside);
       }

@@ -21,7 +21,8 @@ template <typename W>
 W step_of(const Resample& r, int64_t dim, int64_t source) {
   const int64_t size = r.size[dim];
   if (r.align_corners) return size > 1 ? static_cast<W>(source - 1) / static_cast<W>(size - 1) : W(0);
-  if (r.scale[dim] && *r.scale[dim] > 0) return static_cast<W>(1.0 / *r.scale[dim]);
+  constexpr W kMost = W(1 << 30);  // positions then fit into 64 bits
+  if (r.scale[dim] && *r.scale[dim] > 0) return std::min(static_cast<W>(1.0 / *r.scale[dim]), kMost);
   return static_cast<W>(source) / static_cast<W>(size);
 }
 
@@ -82,7 +83,7 @@ struct Support {
     const W half = r.interpolation == Interpolation::Linear ? W(1) : W(2);
     radius = step >= 1 ? half * step : half;
     inverse_step = step >= 1 ? W(1) / step : W(1);
-    width = static_cast<int64_t>(std::ceil(radius)) * 2 + 1;
+    width = std::min(static_cast<int64_t>(std::ceil(radius)), source + 1) * 2 + 1;
   }
 };
 

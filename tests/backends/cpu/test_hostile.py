@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 import torch
-from tests.backends.cpu.support import damaged, refusals
+from tests.backends.cpu.support import damaged, lower, plan_of, refusals, run
 from torch import nn
 
 from rushlight.backends.cpu.partitioner import CpuPartitioner
+from rushlight.backends.cpu.plan.payload import write_plan
+from rushlight.backends.cpu.plan.tables import Resize2d
 from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.exir import to_edge_transform_and_lower
 from rushlight.quantize.flow import quantize
 from rushlight.quantize.specs import dynamic_int8, dynamic_int8_weight_int4, static_int8
+from rushlight.runtime import RushlightError
 
 SAMPLES = 1200
 
@@ -45,3 +49,29 @@ def test_a_damaged_plan(kind: str) -> None:
     program = quantize(Net().eval(), (inputs,), CpuQuantizer().set_global(CONFIGS[kind]), [(inputs,)])
     edge = to_edge_transform_and_lower(program, partitioner=[CpuPartitioner()])
     assert refusals(damaged(edge.to_executorch().buffer, SAMPLES, 0), (inputs,)) > SAMPLES // 20
+
+
+@pytest.mark.damage
+@pytest.mark.parametrize("scale", [1e4, 1e18, 1e20, 3e38, math.inf, math.nan, -7.0])
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+def test_scales_of_damaged_resize_steps(mode: str, scale: float) -> None:
+    """Positions that a large scale moves out of the image are moved back to its edges."""
+    inputs = (torch.randn(1, 3, 6, 6),)
+    model = nn.Sequential(nn.ReLU(), nn.Upsample(size=(9, 11), mode=mode))
+    program = lower(model, inputs)[0]
+    plan = plan_of(program)
+    old = write_plan(plan)
+    assert program.count(old) == 1
+    for step in plan.steps:
+        if isinstance(step.operation, Resize2d):
+            step.operation.scale_h = step.operation.scale_w = scale
+    changed = program.replace(old, write_plan(plan))
+    assert len(changed) == len(program)
+    if not 0 <= scale < math.inf:
+        with pytest.raises(RushlightError, match="scale of a resize is negative or not finite"):
+            run(changed, inputs)
+        return
+    (result,) = run(changed, inputs)
+    assert result.shape == (1, 3, 9, 11)
+    if mode == "nearest":
+        assert set(result.flatten().tolist()) <= set(inputs[0].relu().flatten().tolist())

@@ -12,8 +12,9 @@ namespace rushlight::cpu {
 
 namespace {
 
-constexpr int64_t kSquare = 32;   // rows and columns of a block of a transpose
-constexpr int64_t kShortRow = 8;  // rows that are shorter are copied several at a time
+constexpr int64_t kSquare = 32;                    // rows and columns of a block of a transpose
+constexpr int64_t kVectorRows = 16, kMinSide = 4;  // for transposes with vectors
+constexpr int64_t kShortRow = 8;                   // rows that are shorter are copied several at a time
 
 // Writes first[0], second[0], first[1], second[1], ... for `n` elements of each row.
 template <typename T, int... I>
@@ -44,10 +45,15 @@ class CopyStep final : public Step {
     RL_REQUIRE(in_->has_sizes_of(*out_), InvalidProgram, "the input and the output of a copy have different shapes");
     const View* const views[] = {out_, in_};
     loops_ = make_loops(views, 2);
-    across_ = -1;
+    across_ = beyond_ = -1;
     if (in_->dtype == ScalarType::Float && loops_.inner_stride(1) > 1 && !joins_pairs()) {
       for (int i = 0; i + 1 < loops_.rank; ++i) {
         if (loops_.strides[1][i] == 1) across_ = i;
+      }
+    }
+    if (across_ >= 0 && loops_.inner_stride(0) == 1 && loops_.sizes[across_] < kMinSide) {
+      for (int i = 0; i + 1 < loops_.rank; ++i) {
+        if (i != across_ && loops_.strides[1][i] == loops_.sizes[across_]) beyond_ = i;
       }
     }
     return Error::Ok;
@@ -73,9 +79,10 @@ class CopyStep final : public Step {
   const char* name() const override { return "copy"; }
 
  private:
-  // Copies blocks of kSquare columns. A block has all rows along across_.
+  // Copies blocks of kSquare columns. A block has all rows along across_ and beyond_.
   void copy_transposed(KernelRuntimeContext& context, int64_t workers) const {
-    const int64_t rows = loops_.sizes[across_], blocks = divide_up(loops_.inner(), kSquare);
+    const int64_t rows = loops_.sizes[across_] * (beyond_ < 0 ? 1 : loops_.sizes[beyond_]);
+    const int64_t blocks = divide_up(loops_.inner(), kSquare);
     const int64_t others = loops_.outer() / rows;
     for_workers(context, workers, others * blocks, [&](int64_t, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) transpose(i / blocks, i % blocks * kSquare, rows);
@@ -174,12 +181,12 @@ class CopyStep final : public Step {
     }
   }
 
-  // Copies columns [first, first + kSquare) of the innermost dimension for all rows along across_. `other` counts the
-  // positions in the other dimensions.
+  // Copies columns [first, first + kSquare) of the innermost dimension for all rows along across_ and beyond_. `other`
+  // counts the positions in the other dimensions.
   void transpose(int64_t other, int64_t first, int64_t rows) const {
     int64_t from_offset = 0, to_offset = 0;
     for (int i = loops_.rank - 2; i >= 0; --i) {
-      if (i == across_) continue;
+      if (i == across_ || i == beyond_) continue;
       const int64_t at = other % loops_.sizes[i];
       other /= loops_.sizes[i];
       to_offset += at * loops_.strides[0][i];
@@ -190,7 +197,18 @@ class CopyStep final : public Step {
     float* to = out_->floats() + to_offset + first * to_step;
     const float* from = in_->floats() + from_offset + first * from_step;
     const int64_t columns = std::min(kSquare, loops_.inner() - first);
-    constexpr int64_t kVectorRows = 16, kMinSide = 4;  // for the transpose with vectors
+    if (beyond_ >= 0) {
+      float block[kVectorRows * kSquare];
+      const int64_t few = loops_.sizes[across_], to_beyond = loops_.strides[0][beyond_];
+      for (int64_t r = 0; r < rows; r += kVectorRows) {
+        const int64_t count = std::min(kVectorRows, rows - r);
+        rushlight::transpose(from + r, from_step, columns, count, block, kSquare);
+        for (int64_t i = r; i < r + count; ++i) {
+          std::copy_n(block + (i - r) * kSquare, columns, to + i / few * to_beyond + i % few * to_row);
+        }
+      }
+      return;
+    }
     if (to_step == 1 && rows >= kMinSide && columns >= kMinSide) {
       for (int64_t r = 0; r < rows; r += kVectorRows) {
         const int64_t count = std::min(kVectorRows, rows - r);
@@ -214,6 +232,9 @@ class CopyStep final : public Step {
   Loops loops_;
   // The dimension along which the input is contiguous, or -1 if this is the innermost dimension or there is none.
   int across_ = -1;
+  // If there are few rows along across_: the dimension whose rows follow them in the input, as in a pixel shuffle. -1
+  // if there is none.
+  int beyond_ = -1;
 };
 
 }  // namespace

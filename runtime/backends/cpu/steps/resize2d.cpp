@@ -96,9 +96,16 @@ class Resize2dStep final : public Step {
     return out_.data + row / height * out_.strides[0] + row % height * out_.strides[1];
   }
 
+  // Returns the largest integer that is not larger than x, but at least `low` and at most `high`. Returns `low` for
+  // NaN, which a damaged plan can give.
+  static int64_t floor_within(float x, int64_t low, int64_t high) {
+    if (!(x >= static_cast<float>(low))) return low;
+    return x < static_cast<float>(high) ? static_cast<int64_t>(std::floor(x)) : high;
+  }
+
   // Returns the nearest input of output `at` along an axis.
   int64_t nearest_index(int64_t at, float scale, int64_t size) const {
-    return std::min(static_cast<int64_t>(std::floor(static_cast<float>(at) * scale)), size - 1);
+    return floor_within(static_cast<float>(at) * scale, 0, size - 1);
   }
 
   // Copies the nearest pixels of output rows [begin, end).
@@ -131,7 +138,7 @@ class Resize2dStep final : public Step {
   Taps taps(int64_t at, float scale, int64_t size) const {
     const float middle = scale * (static_cast<float>(at) + 0.5f) - 0.5f;
     const float x = aligns_corners() ? scale * static_cast<float>(at) : is_cubic() ? middle : std::max(0.0f, middle);
-    const int64_t first = std::min(static_cast<int64_t>(std::floor(x)), size - 1);
+    const int64_t first = floor_within(x, -1, size - 1);
     const float share = std::clamp(x - static_cast<float>(first), 0.0f, 1.0f);
     if (!is_cubic()) {
       const int64_t second = scale == 1 ? first : std::min(first + 1, size - 1);  // an axis of equal size is copied

@@ -7,11 +7,11 @@ from rushlight.backends.cpu.optimize.context import Context, Pass
 from rushlight.backends.cpu.optimize.fuse_bottlenecks import fuse_bottlenecks
 from rushlight.backends.cpu.optimize.fuse_prologues import fuse_prologues
 from rushlight.backends.cpu.optimize.merge_convolutions import merge_convolutions
+from rushlight.backends.cpu.optimize.merge_copies import merge_copies
 from rushlight.backends.cpu.optimize.place_concatenations import place_concatenations
 from rushlight.backends.cpu.optimize.select_algorithms import select_algorithms
 from rushlight.backends.cpu.optimize.spread_pixels import spread_pixels
 from rushlight.backends.cpu.optimize.trim_kernels import trim_kernels
-from rushlight.backends.cpu.optimize.write_planes import write_planes
 from rushlight.backends.cpu.plan.node import PlanNode
 
 PASSES: tuple[Pass, ...] = (
@@ -19,7 +19,7 @@ PASSES: tuple[Pass, ...] = (
     place_concatenations,
     merge_convolutions,
     trim_kernels,
-    write_planes,
+    merge_copies,
     select_algorithms,
     # These passes change operations of the schema, and chains without registers:
     fuse_bottlenecks,
