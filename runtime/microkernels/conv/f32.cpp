@@ -42,9 +42,12 @@ Error PackedConvolution::set_output(const Image& out) {
   RL_REQUIRE(out.has_channels_last(), InvalidProgram, "the output of a convolution or GEMM is not channels-last");
   out_ = out;
   rows_ = out.sizes[0] * out.sizes[1] * out.sizes[2];
-  // If the distance between lines of the output is not constant, a block of rows is never longer than a line.
+  // If the distance between lines of the output is not constant, a block of rows is not longer than a line. If a line
+  // has fewer pixels than a tile has rows, the weights would be read too often. Then a block is computed in scratch
+  // memory.
   is_apart_ = !out.has_pixel_step(&out_step_);
-  if (is_apart_) out_step_ = out.strides[2];
+  is_staged_ = is_apart_ && out.sizes[2] < kernels->gemm_rows;
+  if (is_apart_) out_step_ = is_staged_ ? groups * outputs : out.strides[2];
   return Error::Ok;
 }
 
@@ -229,7 +232,7 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
   gemm.rounded = rounded(scratch);
   gemm.epilogue = epilogue;
   gemm.epilogue.residual_step = residual_step_;
-  gemm.fetches_output = rows_ * groups * outputs * static_cast<int64_t>(sizeof(float)) >= kManyOutputs;
+  gemm.fetches_output = !is_staged_ && rows_ * groups * outputs * static_cast<int64_t>(sizeof(float)) >= kManyOutputs;
   const int64_t width = packing().columns(outputs);
   // All blocks have similar numbers of rows.
   const int64_t blocks = divide_up(m1 - m0, block_);
@@ -237,8 +240,8 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
       std::min(block_, round_up(divide_up(m1 - m0, std::max<int64_t>(1, blocks)), kernels->gemm_rows));
   for (int64_t m = m0, count = 0; m < m1; m += count) {
     count = std::min(block, m1 - m);
-    if (is_apart_) count = std::min(count, out_.sizes[2] - m % out_.sizes[2]);
-    float* to = is_apart_ ? pixel(m) : out_.data + m * out_step_;
+    if (is_apart_ && !is_staged_) count = std::min(count, out_.sizes[2] - m % out_.sizes[2]);
+    float* const to = is_staged_ ? staged(scratch) : is_apart_ ? pixel(m) : out_.data + m * out_step_;
     gemm.m = gemm.row_step = count;
     const Ahead next = m + count == m1 ? ahead : next_rows(m + count, std::min(block, m1 - m - count));
     if (gathers_) {
@@ -248,11 +251,8 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
       set_row_pointers(m, count, rows);
       if (has_prologue()) apply_prologue(m, count, rows, gathered);
     }
-    if (has_dots_) {
-      multiply_dots(gemm, m, to);
-      continue;
-    }
-    for (int64_t g = 0; g < groups; ++g) {
+    if (has_dots_) multiply_dots(gemm, m, to);
+    for (int64_t g = 0; g < groups && !has_dots_; ++g) {
       gemm.ahead = next.part(g, groups);
       gemm.channel = g * channels;
       gemm.b = weights.from(g * depth() * width);
@@ -261,6 +261,7 @@ void PackedConvolution::part(float* scratch, int64_t m0, int64_t m1, int64_t p0,
       if (has_residual_) gemm.epilogue.residual = residual_.data + m * residual_step_ + g * outputs;
       multiply(gemm, p0, p1);
     }
+    if (is_staged_) store_staged(to, m, count, p0, p1);
   }
 }
 
@@ -279,6 +280,17 @@ void PackedConvolution::multiply_dots(const Panels& block, int64_t m, float* to)
   tile.epilogue = block.epilogue;
   if (has_residual_) tile.epilogue.residual = residual_.data + m * residual_step_;
   kernels->packed->dots(block.m, tile);
+}
+
+// Copies the columns of panels [p0, p1) of staged results to rows [m, m + count) of the output.
+void PackedConvolution::store_staged(const float* from, int64_t m, int64_t count, int64_t p0, int64_t p1) const {
+  const int64_t begin = p0 * packing().panel, end = std::min(p1 * packing().panel, outputs);
+  for (int64_t i = 0; i < count; ++i) {
+    float* const to = pixel(m + i);
+    for (int64_t g = 0; g < groups; ++g, from += outputs) {
+      std::copy(from + begin, from + end, to + g * outputs + begin);
+    }
+  }
 }
 
 float* PackedConvolution::pixel(int64_t m) const {

@@ -2,6 +2,7 @@
 // (indirect GEMM), so that the image is neither copied nor padded.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -85,13 +86,15 @@ class PackedConvolution {
   int64_t rounded_floats() const {
     return pairs() ? round_up(block_ * padded_pairs(depth_of_part(1, depth())), 16) : 0;
   }
+  int64_t staged_floats() const { return is_staged_ ? round_up(std::min(block_, rows_) * groups * outputs, 16) : 0; }
   // Returns the scratch memory of a worker in floats: pointers, gathered rows or lines, converted weights, rounded
-  // rows.
+  // rows, staged results.
   int64_t worker_floats() const {
-    return pointer_floats() + line_buffer_floats() + widened_floats() + rounded_floats();
+    return pointer_floats() + line_buffer_floats() + widened_floats() + rounded_floats() + staged_floats();
   }
   float* widened(float* scratch) const { return scratch + pointer_floats() + line_buffer_floats(); }
   uint32_t* rounded(float* scratch) const { return reinterpret_cast<uint32_t*>(widened(scratch) + widened_floats()); }
+  float* staged(float* scratch) const { return scratch + worker_floats() - staged_floats(); }
   // Returns the floats in a padded line of the input.
   int64_t line_floats() const {
     return round_up((out_.sizes[2] - 1) * window.stride_w + (window.kernel_w - 1) * window.dilation_w + 1, 16);
@@ -124,6 +127,7 @@ class PackedConvolution {
   void multiply_dots(const Panels& block, int64_t m, float* to) const;
   void part_of_lines(float* scratch, int64_t m0, int64_t m1, int64_t p0, int64_t p1) const;
   void fill_lines(int64_t row, float* to) const;
+  void store_staged(const float* from, int64_t m, int64_t count, int64_t p0, int64_t p1) const;
   void set_row_pointers(int64_t m, int64_t count, const float** rows) const;
   void set_row_pointers(const Image& in, int64_t m, int64_t count, int64_t piece, const float** rows) const;
   void fill_window_lines(const float* image, int64_t first, int64_t count, float* to) const;
@@ -146,6 +150,7 @@ class PackedConvolution {
   bool has_lines_ = false;  // the pixels of a channel are contiguous: part_of_lines() reads lines as columns of the LHS
   bool has_dots_ = false;   // dot products compute the output
   bool is_apart_ = false;   // the distance between lines of the output is not constant
+  bool is_staged_ = false;  // such lines are so short that blocks of several lines are computed and then copied
 };
 
 }  // namespace rushlight::microkernels
