@@ -29,6 +29,7 @@ from rushlight.ir.edge_ops import argument
 
 aten = torch.ops.aten
 
+_FEW_CHANNELS = 16  # with fewer channels, no Winograd step is selected
 _LAST = (0, 2, 3, 4, 1)  # the dimensions of a channels-last volume in memory order
 MAX_GROUPED_FRAMES = 7
 """The maximum depth of the window of a grouped convolution; one chain adds the results of all frames."""
@@ -194,10 +195,14 @@ def _sources(lowering: Lowering, volumes: list[Tensor], node: Node) -> list[Tens
     if same(n, 1) and len(volumes) <= MAX_SOURCES and isinstance(c, int) and c >= MIN_PIECE:
         volumes = [lowering.with_innermost(volume, 1, node) for volume in volumes]
         return [volume.permute(_LAST).squeeze(0) for volume in volumes]
-    joined = lowering.new_tensor((n, c * len(volumes), d, h, w), _LAST, volumes[0].dtype)
+    # Planes of few channels are copied faster to planes, which the step reads as it reads the first image of a network.
+    has_planes = isinstance(c, int) and c * len(volumes) < _FEW_CHANNELS
+    order = (0, 2, 1, 3, 4) if has_planes else _LAST
+    joined = lowering.new_tensor((n, c * len(volumes), d, h, w), order, volumes[0].dtype)
     for i, volume in enumerate(volumes):
         lowering.emit_copy(volume, joined.narrow(1, i * c, c), node)
-    return [_frames(lowering, joined, node)]
+    frames = joined.permute(_LAST)
+    return [lowering.reshape(frames, (product(frames.sizes[:2]), *frames.sizes[2:]), node)]
 
 
 def _sum_groups(lowering: Lowering, volumes: list[Tensor], convolution: _VolumeConvolution) -> None:
