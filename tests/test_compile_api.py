@@ -159,3 +159,28 @@ def test_the_deprecated_option_exact_is_a_precision() -> None:
         with pytest.warns(DeprecationWarning, match=f'use float32_matmul_precision="{precision}"'):
             named = rushlight.compile(model, inputs, exact=exact)
         assert named.buffer == rushlight.compile(model, inputs, float32_matmul_precision=precision).buffer  # type: ignore[arg-type]
+
+
+def test_names_of_methods_that_do_not_exist() -> None:
+    x = torch.randn(2, 4)
+    batch = {"encoder": ({0: torch.export.Dim("n")}, None)}
+    with pytest.raises(
+        ExportError, match="dynamic_shapes has the method 'encoder', but the methods are 'enc'"
+    ):
+        compile({"enc": Net()}, {"enc": (x,)}, dynamic_shapes=batch)
+    with pytest.raises(ExportError, match="example_inputs has the method 'dec'"):
+        compile({"enc": Net()}, {"enc": (x,), "dec": (x,)})
+    with pytest.raises(ExportError, match="example_inputs has no inputs of the method 'dec'"):
+        compile({"enc": Net(), "dec": Net()}, {"enc": (x,)})
+
+
+@pytest.mark.parametrize("option", ["digest", "generate_etrecord", "compact"])
+def test_options_that_are_true_or_false(option: str) -> None:
+    options: dict[str, Any] = {option: "no"}
+    with pytest.raises(TypeError, match=f"{option} must be True or False, not 'no'"):
+        compile(Net(), (torch.randn(2, 4),), **options)
+
+
+def test_numpy_arrays_are_no_inputs() -> None:
+    with pytest.raises(ExportError, match="numpy array: convert it with torch.from_numpy"):
+        compile(Net(), (np.zeros((2, 4), np.float32),))

@@ -133,7 +133,11 @@ def compile(
             of the model's Python code.
         ValueError: an option of the default partitioner has an unknown value, or is given together with
             `partitioner`.
+        TypeError: an option that is True or False has another value.
     """
+    for name, value in (("compact", compact), ("generate_etrecord", generate_etrecord), ("digest", digest)):
+        if not isinstance(value, bool):
+            raise TypeError(f"{name} must be True or False, not {value!r}")
     float32_matmul_precision = chosen_precision(float32_matmul_precision, exact)
     if partitioner is not None and (float32_matmul_precision, compact, weights) != ("highest", False, None):
         raise ValueError(
@@ -187,8 +191,18 @@ def _exported_programs(
         if dynamic_shapes is not None and isinstance(model, ExportedProgram):
             raise ExportError("the program is exported already: give dynamic_shapes to torch.export.export")
         return model  # type: ignore[no-any-return]
-    by_method = [argument or {} for argument in (example_inputs, example_kwargs, dynamic_shapes)]
-    return {name: _exported_method(name, part, by_method) for name, part in model.items()}
+    by_method = {
+        "example_inputs": {} if example_inputs is None else example_inputs,
+        "example_kwargs": example_kwargs or {},
+        "dynamic_shapes": dynamic_shapes or {},
+    }
+    for argument, given in by_method.items():
+        unknown = [name for name in given if name not in model] if isinstance(given, Mapping) else []
+        if unknown:
+            raise ExportError(
+                f"{argument} has the method {unknown[0]!r}, but the methods are {', '.join(map(repr, model))}"
+            )
+    return {name: _exported_method(name, part, list(by_method.values())) for name, part in model.items()}
 
 
 def _exported_method(name: str, model: Any, by_method: Sequence[Any]) -> ExportedProgram:
@@ -210,6 +224,8 @@ def _exported_method(name: str, model: Any, by_method: Sequence[Any]) -> Exporte
             "name, such as {'encode': (x,)}"
         )
     inputs, kwargs, shapes = (argument.get(name) for argument in by_method)
+    if inputs is None and kwargs is None:
+        raise ExportError(f"example_inputs has no inputs of the method {name!r}")
     return export_module(model, inputs, kwargs, shapes)
 
 

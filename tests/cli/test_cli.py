@@ -351,6 +351,10 @@ def test_compile(tmp_path: Path, capsys: Capture) -> None:
         "        return x + x\n\n"
         "def make():\n"
         "    return Double(), (torch.ones(3),)\n\n"
+        "def exported():\n"
+        "    return torch.export.export(*make())\n\n"
+        "def one():\n"
+        "    return Double(), torch.ones(3)\n\n"
         "def wrong():\n"
         "    return Double()\n"
     )
@@ -359,6 +363,9 @@ def test_compile(tmp_path: Path, capsys: Capture) -> None:
     assert str(output) in capsys.readouterr().out
     result = rushlight.load(output)(np.array([1, 2, 3], np.float32))
     assert result.tolist() == [2, 4, 6]
+    for name in ("exported", "one"):
+        assert main(["compile", f"{tmp_path}/doubler.py:{name}", "-o", str(output)]) == 0
+        assert rushlight.load(output)(np.array([1, 2, 4], np.float32)).tolist() == [2, 4, 8]
     assert main(["compile", f"{tmp_path}/doubler.py:wrong", "-o", str(tmp_path / "no.pte")]) == 1
     assert "wrong() must return the model and a tuple" in capsys.readouterr().err
     assert main(["compile", f"{tmp_path}/doubler.py:absent", "-o", str(tmp_path / "no.pte")]) == 1

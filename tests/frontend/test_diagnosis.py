@@ -252,3 +252,36 @@ def test_errors_that_a_model_raises_itself_stay_as_they_are() -> None:
 
     with pytest.raises(KeyError, match="no such language"):
         rushlight.compile(Function(check), (X,))
+
+
+class Recurrent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.LSTM(5, 3, batch_first=True)
+
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
+        if lengths is None:
+            return self.layer(x)[0]
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True)
+        return self.layer(packed)[1][0]
+
+
+def test_recurrent_layers() -> None:
+    x = torch.randn(2, 7, 5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rushlight.compile(Recurrent(), (x,))
+    with pytest.raises(ExportError, match="recurrent layers need a fixed number of steps"):
+        rushlight.compile(Recurrent(), (x,), dynamic_shapes=({1: torch.export.Dim("t", max=9)},))
+    with pytest.raises(ExportError, match="torch cannot export a packed sequence"):
+        rushlight.compile(Recurrent(), (x, torch.tensor([7, 3])))
+
+
+def test_dynamic_shapes_that_do_not_fit() -> None:
+    dim = torch.export.Dim("k", max=30)
+    with pytest.raises(ExportError, match="does not accept all sizes .*satisfy the generated guard"):
+        rushlight.compile(
+            Function(lambda x: x.reshape(-1, 5)), (torch.randn(10, 3),), dynamic_shapes=(({0: dim},),)
+        )
+    with pytest.raises(ExportError, match="dynamic_shapes needs one entry for each input"):
+        rushlight.compile(nn.ReLU(), (X,), dynamic_shapes=({0: dim}, None))

@@ -85,3 +85,47 @@ def test_conversion_without_training_builds_no_patterns_of_training(monkeypatch:
     monkeypatch.setattr(torch.export, "export", export)
     converted = convert_pt2e(prepared)
     assert any(node.target == torch.ops.aten.batch_norm.default for node in converted.graph.nodes)
+
+
+class Keyword(nn.Module):
+    """A layer with an input that can only be given by its name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(8, 4)
+
+    def forward(self, x: torch.Tensor, *, shift: torch.Tensor) -> torch.Tensor:
+        return self.linear(x) + shift
+
+
+@pytest.mark.parametrize("item", ["tuple", "dict"])
+@pytest.mark.parametrize("is_dynamic", [False, True])
+def test_keyword_inputs(item: str, is_dynamic: bool) -> None:
+    torch.manual_seed(0)
+    model, x, shift = Keyword(), torch.randn(6, 8), torch.randn(4)
+    data = [(x, shift)] if item == "tuple" else [{"shift": shift, "x": x}]
+    shapes = {"x": {0: torch.export.Dim("n")}, "shift": None} if is_dynamic else None
+    quantizer = CpuQuantizer().set_global(static_int8())
+    program = quantize(model, (x,), quantizer, data, example_kwargs={"shift": shift}, dynamic_shapes=shapes)
+    run = rushlight.load(rushlight.compile(program).buffer)
+    for count in (6, 2) if is_dynamic else (6,):
+        want = model(x[:count], shift=shift)
+        assert (run(x[:count], shift=shift) - want).abs().max() < 0.05 * want.abs().max()
+
+
+def test_names_of_data_that_the_model_does_not_have() -> None:
+    x, shift = torch.randn(6, 8), torch.randn(4)
+    quantizer = CpuQuantizer().set_global(static_int8())
+    with pytest.raises(
+        QuantizationError, match="item 0 of the data has the inputs x, b, but the model takes x, "
+    ):
+        quantize(Keyword(), (x,), quantizer, [{"x": x, "b": shift}], example_kwargs={"shift": shift})
+
+
+def test_a_prepared_model_is_not_compiled() -> None:
+    x = torch.randn(6, 8)
+    prepared = prepare_pt2e(
+        torch.export.export(nn.Sequential(nn.Linear(8, 4)), (x,)), CpuQuantizer().set_global(static_int8())
+    )
+    with pytest.raises(rushlight.ir.errors.ExportError, match="not converted: call convert_pt2e first"):
+        rushlight.compile(prepared, (x,))

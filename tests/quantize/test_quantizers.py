@@ -472,3 +472,40 @@ def test_convolutions_that_16_bits_make_slower_are_named() -> None:
     (message,) = warned(CpuQuantizer().set_global(static_int16()))
     assert message.startswith("static_int16() makes 3 convolutions slower than float32 and no smaller: ")
     assert CONVOLUTIONS in message and message.endswith("static_int8() is faster and smaller")
+
+
+def test_selections_that_are_no_operators_modules_or_functions() -> None:
+    quantizer = CpuQuantizer()
+    for value in ("linear", F.linear, torch.nn.Linear):
+        with pytest.raises(QuantizationError, match="is not an operator such as torch.ops.aten.linear"):
+            quantizer.set_operator_type(value, None)
+    with pytest.raises(QuantizationError, match="is a value, not a class of modules"):
+        quantizer.set_module_type(torch.nn.Linear(2, 2), None)  # type: ignore[arg-type]
+    with pytest.raises(QuantizationError, match="'x' is not a function"):
+        quantizer.set_filter_function("x")  # type: ignore[arg-type]
+    for size in (0, -1, 2.5, "32"):
+        with pytest.raises(ValueError, match="group_size must be a positive integer"):
+            weight_only_int4(group_size=size)  # type: ignore[arg-type]
+
+
+def test_module_types_that_the_model_does_not_have() -> None:
+    x = torch.randn(2, 8)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 4))
+    kinds: dict[str | type, bool] = {"Linear": False, torch.nn.Conv2d: False, torch.nn.Sequential: True}
+    for kind, matches in kinds.items():
+        quantizer = CpuQuantizer().set_global(static_int8()).set_module_type(kind, static_int8())
+        with warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always")
+            quantize(model, (x,), quantizer, [(x,)])
+        found = [str(w.message) for w in given if "its configuration is ignored" in str(w.message)]
+        assert bool(found) is not matches
+
+
+def test_reasons_why_nothing_is_quantized() -> None:
+    x = torch.randn(2, 8)
+    half = torch.nn.Linear(8, 8).half()
+    with pytest.raises(QuantizationError, match="the layers are float16, and CpuQuantizer quantizes float32"):
+        quantize(half, (x.half(),), CpuQuantizer().set_global(static_int8()), [(x.half(),)])
+    once = quantize(torch.nn.Linear(8, 8), (x,), CpuQuantizer().set_global(static_int8()), [(x,)])
+    with pytest.raises(QuantizationError, match="the model is quantized already"):
+        quantize(once, None, CpuQuantizer().set_global(static_int8()), [(x,)])

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
+import rushlight
 from rushlight.devtools.bundled_program import (
     BundledProgram,
     MethodTestCase,
@@ -211,3 +212,11 @@ def test_wrong_options_of_the_runner(file: str, program: bytes, tmp_path: Path) 
     cut = tmp_path / "cut.bpte"
     cut.write_bytes(Path(file).read_bytes()[:40])
     assert run("--bundled_program_path", str(cut)).returncode == 1
+
+
+def test_a_bundled_program_is_not_loaded_as_a_program(bundle: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "bundle.bpte"
+    path.write_bytes(bundle)
+    for source in (path, str(path), bundle, bytearray(bundle), memoryview(bundle), io.BytesIO(bundle)):
+        with pytest.raises(InvalidProgramError, match="bundled program.*rushlight.runtime.BundledModule"):
+            rushlight.load(source)

@@ -38,7 +38,7 @@ void reduce_columns(const microkernels::F32Microkernels& kernels, Reduction redu
   if (op == microkernels::BinaryOp::Add) {
     microkernels::sum_rows(kernels, x, stride, n, out, columns);
   } else {
-    std::memcpy(out, x, static_cast<size_t>(columns) * sizeof(float));
+    std::memmove(out, x, static_cast<size_t>(columns) * sizeof(float));
     kernels.reduce_rows(op, x + stride, stride, n - 1, out, columns);
   }
   if (reduction == Reduction::Mean) {

@@ -28,7 +28,7 @@ class IntegerReducer {
   void reduce_columns(const uint8_t* from, int64_t n, int64_t stride, size_t size, int64_t columns, void* to) const {
     if (sums_) return sum_columns(from, n, stride, columns, static_cast<int64_t*>(to));
     const auto op = is_largest_ ? microkernels::IntegerOp::Maximum : microkernels::IntegerOp::Minimum;
-    std::memcpy(to, from, static_cast<size_t>(columns) * size);
+    std::memmove(to, from, static_cast<size_t>(columns) * size);
     kernels_.reduce_rows(range_.type, op, from + stride * static_cast<int64_t>(size), stride, n - 1, to, columns);
     if (is_bool_) find_nonzero(static_cast<const uint8_t*>(to), static_cast<uint8_t*>(to), columns);
   }

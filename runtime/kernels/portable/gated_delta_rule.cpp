@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <cstring>
 #include <initializer_list>
 
+#include "core/move_bytes.h"
 #include "kernels/portable/llm.h"
 #include "kernels/shared/shape.h"
 
@@ -47,7 +47,7 @@ void gated_delta_rule_out(KernelRuntimeContext& context, const Tensor& query, co
     return;
   }
   if (initial_state.numel() > 0) {
-    std::memcpy(final_state_out.mutable_data_ptr(), initial_state.const_data_ptr(), initial_state.nbytes());
+    move_bytes(final_state_out.mutable_data_ptr(), initial_state.const_data_ptr(), initial_state.nbytes());
   }
   const int64_t group = query.size(1) / heads;
   for (int64_t at = 0; at < batch * heads * tokens; ++at) {

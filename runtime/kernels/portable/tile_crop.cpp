@@ -1,5 +1,4 @@
-#include <cstring>
-
+#include "core/move_bytes.h"
 #include "kernels/portable/llm.h"
 #include "kernels/shared/shape.h"
 
@@ -19,7 +18,7 @@ void tile_crop_out(KernelRuntimeContext& context, const Tensor& in, int64_t size
   for (int64_t i = 0; i < out.numel() / size; ++i, to += bytes) {
     const int64_t y = i % size, channel = i / size % channels, tile = i / size / channels;
     const int64_t line = (channel * rows + tile / columns) * size + y;
-    std::memcpy(to, from + (line * columns + tile % columns) * bytes, static_cast<size_t>(bytes));
+    move_bytes(to, from + (line * columns + tile % columns) * bytes, static_cast<size_t>(bytes));
   }
 }
 

@@ -1,5 +1,4 @@
-#include <cstring>
-
+#include "core/move_bytes.h"
 #include "kernels/portable/llm.h"
 #include "kernels/shared/shape.h"
 
@@ -21,9 +20,9 @@ bool require_cache(KernelRuntimeContext& context, const Tensor& value, const Ten
 void copy_tokens(const Tensor& value, const Tensor& cache, int64_t batch, int64_t first, int64_t position,
                  int64_t count) {
   const int64_t token = value.stride(1) * static_cast<int64_t>(value.element_size());
-  std::memcpy(static_cast<uint8_t*>(cache.mutable_data_ptr()) + (batch * cache.size(1) + position) * token,
-              static_cast<const uint8_t*>(value.const_data_ptr()) + (batch * value.size(1) + first) * token,
-              static_cast<size_t>(count * token));
+  move_bytes(static_cast<uint8_t*>(cache.mutable_data_ptr()) + (batch * cache.size(1) + position) * token,
+             static_cast<const uint8_t*>(value.const_data_ptr()) + (batch * value.size(1) + first) * token,
+             static_cast<size_t>(count * token));
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "kernels/shared/convert_copy.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "core/move_bytes.h"
 #include "kernels/shared/axes.h"
 #include "kernels/shared/convert.h"
 #include "kernels/shared/elementwise.h"
@@ -28,7 +28,7 @@ void copy_broadcast(KernelRuntimeContext& context, const Tensor& source, const T
 template <typename From, typename To>
 void convert_width(const void* from, int64_t, void* to, int64_t, int64_t n) {
   if constexpr (sizeof(From) == sizeof(To)) {
-    std::memcpy(to, from, static_cast<size_t>(n) * sizeof(To));
+    move_bytes(to, from, static_cast<size_t>(n) * sizeof(To));
   } else {
     const From* const source = static_cast<const From*>(from);
     To* const __restrict target = static_cast<To*>(to);

@@ -62,14 +62,35 @@ def load_model(text: str) -> tuple[str, Any, tuple[Any, ...]]:
         place = user_line(error)
         where = f"{place}: " if place else ""
         raise InvalidArgumentError(f"{name}() failed: {where}{type(error).__name__}: {error}") from error
-    if not isinstance(made, tuple) or len(made) != 2 or not isinstance(made[1], (tuple, list)):
+    if is_exported(made):
+        return name, made, _example_inputs(made)
+    if not isinstance(made, tuple) or len(made) != 2 or not _are_inputs(made[1]):
         raise InvalidArgumentError(
-            f"{name}() must return the model and a tuple of its example inputs, not {_kind(made)}; for a "
-            "model with dynamic sizes, return the result of torch.export.export instead of the model"
+            f"{name}() must return the model and a tuple of its example inputs, or the result of "
+            f"torch.export.export (for a model with dynamic sizes), not {_kind(made)}"
         )
-    model, inputs = made[0], tuple(made[1])
+    model, inputs = made[0], tuple(made[1]) if isinstance(made[1], (tuple, list)) else (made[1],)
     _check_model(name, model, inputs)
     return name, model, inputs
+
+
+def is_exported(model: Any) -> bool:
+    """Returns whether a value is a program of torch.export."""
+    import torch
+
+    return isinstance(model, torch.export.ExportedProgram)
+
+
+def _are_inputs(value: Any) -> bool:
+    import torch
+
+    return isinstance(value, (tuple, list, torch.Tensor))
+
+
+def _example_inputs(program: Any) -> tuple[Any, ...]:
+    """Returns the example inputs of an exported program: the positional ones, then those by keyword."""
+    inputs = program.example_inputs
+    return () if inputs is None else (*inputs[0], *inputs[1].values())
 
 
 def _kind(made: Any) -> str:
@@ -83,7 +104,7 @@ def _check_model(name: str, model: Any, inputs: tuple[Any, ...]) -> None:
     """Raises InvalidArgumentError unless `model` is a model whose `forward` accepts the inputs."""
     import torch
 
-    if isinstance(model, torch.export.ExportedProgram):
+    if is_exported(model):
         return
     if not isinstance(model, torch.nn.Module):
         raise InvalidArgumentError(
@@ -125,8 +146,7 @@ def _load_exported(path: Path) -> tuple[str, Any, tuple[Any, ...]]:
         raise InvalidArgumentError(
             f"{path} is not an exported program: {first}; give a file that torch.export.save wrote"
         ) from error
-    inputs = program.example_inputs
-    return path.stem, program, () if inputs is None else (*inputs[0], *inputs[1].values())
+    return path.stem, program, _example_inputs(program)
 
 
 def import_python(where: str) -> ModuleType:

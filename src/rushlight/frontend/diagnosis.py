@@ -6,7 +6,7 @@ import logging
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import Any, TextIO, cast
@@ -50,6 +50,11 @@ _DIMS_IN_PLACE = (
 
 # The same by a part of torch's message.
 _HELP_BY_TEXT = {
+    "Constraints violated": "the model does not accept all sizes that dynamic_shapes gives",
+    "Detected mismatch between the structure of": "dynamic_shapes needs one entry for each input, in the "
+    "structure of the inputs",
+    "type must be tuple of ints,but got FakeTensor": "torch cannot export a packed sequence: run the module "
+    "on the padded batch, and select the last valid step of each sequence",
     "num_mutated_inp_runtime_indices": _DIMS_IN_PLACE,
     "metadata mutating ops on non-Fake Tensor": _DIMS_IN_PLACE,
     "sources must not be empty for symbol": "torch cannot trace the sizes of an input, for example because "
@@ -217,7 +222,9 @@ def _without_torch_logs() -> Iterator[None]:
     for log in logs:
         log.addFilter(is_kept)
     try:
-        with redirect_stderr(cast(TextIO, _StandardError(sys.stderr))):
+        with warnings.catch_warnings(), redirect_stderr(cast(TextIO, _StandardError(sys.stderr))):
+            # torch takes the list of weights of a recurrent layer for an attribute that forward sets.
+            warnings.filterwarnings("ignore", "The tensor attributes .*_flat_weights")
             yield
     finally:
         for log in logs:
@@ -252,9 +259,25 @@ def plain_words(model: torch.nn.Module | None = None) -> Iterator[None]:
                 raise
             where = f"{place}: " if place else ""
             raise ExportError(f"{where}{error} (in {called})") from error
-        reason = next((line for line in str(error).splitlines() if line), type(error).__name__)
+        reason = _reason(error)
+        if "to be a constant" in reason and any(isinstance(m, torch.nn.RNNBase) for m in _modules(model)):
+            help_text += "; recurrent layers need a fixed number of steps, because torch unrolls them"
         where = f"{place}: " if place else ""
         raise ExportError(f"{where}{help_text} (torch: {reason})") from error
+
+
+def _modules(model: torch.nn.Module | None) -> Iterable[torch.nn.Module]:
+    return () if model is None else model.modules()
+
+
+def _reason(error: Exception) -> str:
+    """Returns the part of torch's message that names the cause."""
+    lines = [line.strip().removeprefix("- ") for line in str(error).splitlines() if line.strip()]
+    if lines and "Constraints violated" in lines[0]:
+        # The first violated conditions, and sizes that satisfy all of them.
+        fixes = next((i for i, line in enumerate(lines) if line == "Suggested fixes:"), len(lines))
+        return " ".join((*lines[1:3], *lines[fixes : fixes + 2]))
+    return lines[0] if lines else type(error).__name__
 
 
 def _help_for(error: Exception) -> str | None:

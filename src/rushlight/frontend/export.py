@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ExportGraphSignature, InputKind
 from torch.fx._lazy_graph_module import _LazyGraphModule
+from torch.utils import _pytree as pytree
 
 from rushlight.frontend.diagnosis import check_program, plain_words
 from rushlight.ir.errors import ExportError
@@ -48,6 +50,13 @@ def export_module(
     """
     if example_inputs is None and example_kwargs is None:
         raise ExportError("example_inputs are needed to compile a module")
+    if any(name.startswith("activation_post_process") for name, _ in module.named_children()):
+        raise ExportError(
+            "the model is prepared for quantization, but not converted: call convert_pt2e first"
+        )
+    for value in pytree.tree_leaves((example_inputs, dict(example_kwargs or {}))):
+        if isinstance(value, np.ndarray):
+            raise ExportError("the example inputs contain a numpy array: convert it with torch.from_numpy")
     inputs = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else tuple(example_inputs or ())
     if isinstance(module, _LazyGraphModule):
         module.real_recompile()  # torch reads the names of the inputs from the code of the graph.

@@ -30,17 +30,19 @@ DynamicShapes: TypeAlias = dict[str, Any] | tuple[Any, ...] | list[Any] | None
 
 
 def dynamic_shapes_of(program: ExportedProgram) -> DynamicShapes:
-    """Returns the dynamic dims of the positional inputs, to export another form of a program.
+    """Returns the dynamic dims of the inputs, to export another form of a program.
 
     Args:
         program: a program with example inputs.
 
     Returns:
-        The dims in the format of torch.export; None if all inputs have fixed sizes.
+        The dims in the format of torch.export, first those of the positional inputs; None if all inputs have
+        fixed sizes.
     """
     if program.example_inputs is None:
         return None
-    leaves, structure = pytree.tree_flatten(program.example_inputs[0])
+    args, kwargs = program.example_inputs
+    leaves, structure = pytree.tree_flatten((*args, *kwargs.values()))
     values = {node.name: meta.find_val(node) for node in program.graph.find_nodes(op="placeholder")}
     names = [
         spec.arg.name for spec in program.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT

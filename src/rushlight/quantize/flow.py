@@ -28,7 +28,7 @@ from rushlight.ir import meta
 from rushlight.ir.program import DynamicShapes, dynamic_shapes_of, keep_ranges
 from rushlight.ir.progress import counted, working
 from rushlight.quantize.errors import QuantizationError
-from rushlight.quantize.inputs import Inputs, as_arguments, check_arguments
+from rushlight.quantize.inputs import Inputs, arguments_of, as_arguments, check_arguments
 from rushlight.quantize.observers import Checked
 from rushlight.quantize.pattern_quantizer import nothing_reason, quantizes
 from rushlight.quantize.patterns import CONV, CONV_TRANSPOSE, aten, groups_of
@@ -205,7 +205,8 @@ def calibrate(model: GraphModule, data: Iterable[Inputs]) -> int:
 
     Args:
         model: the prepared model.
-        data: inputs; each item is a tuple of arguments or one tensor.
+        data: inputs; each item is a tuple of arguments, one tensor, or a dict from name to argument. In a
+            tuple, keyword inputs follow the positional ones.
 
     Returns:
         The number of items.
@@ -216,7 +217,7 @@ def calibrate(model: GraphModule, data: Iterable[Inputs]) -> int:
     count = 0
     with torch.no_grad():
         for inputs in counted("calibrate", data):
-            arguments = as_arguments(inputs)
+            arguments = arguments_of(model, inputs, f"calibration: item {count} of the data")
             check_arguments(model, arguments, f"calibration: item {count} of the data")
             model(*arguments)
             count += 1
@@ -233,6 +234,7 @@ def quantize(
     quantizer: Quantizer,
     data: Iterable[Inputs] | None = None,
     *,
+    example_kwargs: Mapping[str, object] | None = None,
     dynamic_shapes: DynamicShapes = None,
 ) -> ExportedProgram:
     """Quantizes a model after training: export, prepare, calibrate, convert, export again.
@@ -241,8 +243,10 @@ def quantize(
         model: a module, or a program of torch.export.
         example_inputs: the positional inputs of a module; None for a program.
         quantizer: selects the operators that are quantized, and their configurations.
-        data: inputs for calibration; each item is a tuple of arguments or one tensor. Dynamic and weight-only
+        data: inputs for calibration; each item is a tuple of arguments, one tensor, or a dict from name to
+            argument. In a tuple, keyword inputs follow the positional ones. Dynamic and weight-only
             configurations need no data.
+        example_kwargs: the keyword inputs of a module.
         dynamic_shapes: the dynamic dimensions, in the format of torch.export; None for those of a program.
 
     Returns:
@@ -251,12 +255,12 @@ def quantize(
     Raises:
         QuantizationError: a step fails. The message has the reason.
     """
-    program = export_float(model, example_inputs, dynamic_shapes)
-    example = program.example_inputs[0] if example_inputs is None else as_arguments(example_inputs)
+    program = export_float(model, example_inputs, dynamic_shapes, example_kwargs)
+    example, kwargs = program.example_inputs
     is_given = dynamic_shapes is not None and not _has_variadic_inputs(model)
     shapes = dynamic_shapes if is_given else dynamic_shapes_of(program)
     converted = quantized_module(program, quantizer, data)
-    made = torch.export.export(converted, example, dynamic_shapes=shapes, strict=False)
+    made = torch.export.export(converted, example, kwargs or None, dynamic_shapes=shapes, strict=False)
     return keep_ranges(made, program)
 
 
@@ -303,6 +307,7 @@ def export_float(
     model: torch.nn.Module | ExportedProgram,
     example_inputs: Inputs | None,
     dynamic_shapes: DynamicShapes = None,
+    example_kwargs: Mapping[str, object] | None = None,
 ) -> ExportedProgram:
     """Exports a model in evaluation mode. A program that is already exported is returned as it is.
 
@@ -310,23 +315,29 @@ def export_float(
         model: a module, or a program of torch.export.
         example_inputs: the positional inputs of a module; None for a program.
         dynamic_shapes: the dynamic dimensions, in the format of torch.export.
+        example_kwargs: the keyword inputs of a module.
     """
     if isinstance(model, ExportedProgram):
         return model
-    if example_inputs is None:
+    if example_inputs is None and example_kwargs is None:
         raise QuantizationError("example_inputs are needed to export a module")
-    return _export(model, as_arguments(example_inputs), dynamic_shapes)
+    example = () if example_inputs is None else as_arguments(example_inputs)
+    return _export(model, example, example_kwargs, dynamic_shapes)
 
 
 def _export(
-    model: torch.nn.Module, example: tuple[object, ...], dynamic_shapes: DynamicShapes
+    model: torch.nn.Module,
+    example: tuple[object, ...],
+    kwargs: Mapping[str, object] | None,
+    dynamic_shapes: DynamicShapes,
 ) -> ExportedProgram:
     """Exports a model in evaluation mode, and then restores the modes of its modules."""
     modes = {part: part.training for part in model.modules()}
     model.eval()
     try:
         with working("export the model"):
-            return torch.export.export(model, example, dynamic_shapes=dynamic_shapes, strict=False)
+            given = dict(kwargs) if kwargs else None
+            return torch.export.export(model, example, given, dynamic_shapes=dynamic_shapes, strict=False)
     finally:
         for part, training in modes.items():
             part.training = training

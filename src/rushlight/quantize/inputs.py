@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch.fx import GraphModule
@@ -11,12 +11,33 @@ from torch.utils import _pytree as pytree
 from rushlight.ir import meta
 from rushlight.quantize.errors import QuantizationError
 
-Inputs = Sequence[object] | torch.Tensor
+Inputs = Sequence[object] | torch.Tensor | Mapping[str, object]
 
 
 def as_arguments(inputs: Inputs) -> tuple[object, ...]:
     """Returns an item of data as a tuple of positional arguments."""
     return tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+
+
+def arguments_of(model: GraphModule, inputs: Inputs, what: str) -> tuple[object, ...]:
+    """Returns an item of data as a tuple of arguments, in the order of the model's inputs.
+
+    Args:
+        model: a module of torch.export, or the result of prepare_pt2e.
+        inputs: a tuple of arguments, one tensor, or a dict from name to argument.
+        what: the first words of the error message, such as "calibration: item 3 of the data".
+
+    Raises:
+        QuantizationError: the keys of the dict are not the names of the inputs.
+    """
+    if not isinstance(inputs, Mapping):
+        return as_arguments(inputs)
+    names = [node.name for node in model.graph.nodes if node.op == "placeholder"]
+    if set(inputs) != set(names):
+        raise QuantizationError(
+            f"{what} has the inputs {', '.join(map(str, inputs))}, but the model takes {', '.join(names)}"
+        )
+    return tuple(inputs[name] for name in names)
 
 
 def check_arguments(model: GraphModule, arguments: Sequence[object], what: str) -> None:

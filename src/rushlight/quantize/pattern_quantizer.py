@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import torch
-from torch._ops import OpOverload
+from torch._ops import OpOverload, OpOverloadPacket
 from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.quantizer import (
     QuantizationAnnotation,
@@ -88,9 +88,15 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
             quantization_config: the configuration; None keeps the operator in float.
 
         Raises:
-            QuantizationError: the backend cannot run the quantized operator.
+            QuantizationError: the backend cannot run the quantized operator, or `operator_type` is no
+                operator.
         """
         self._check(quantization_config)
+        if not isinstance(operator_type, (OpOverload, OpOverloadPacket)):
+            raise QuantizationError(
+                f"{self.name}: {operator_type!r} is not an operator such as torch.ops.aten.linear; "
+                "set_module_type selects modules by their class"
+            )
         if quantization_config is not None and not self._overloads(operator_type):
             raise QuantizationError(
                 f"{self.name} cannot quantize {operator_type}: its backend has no quantized form of it. "
@@ -109,9 +115,15 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
             quantization_config: the configuration; None keeps these operators in float.
 
         Raises:
-            QuantizationError: the backend does not support the configuration.
+            QuantizationError: the backend does not support the configuration, or `module_type` is no class
+                and no name.
         """
         self._check(quantization_config)
+        if not isinstance(module_type, str) and not hasattr(module_type, "__qualname__"):
+            raise QuantizationError(
+                f"{self.name}: {type(module_type).__name__}(...) is a value, not a class of modules such as "
+                "torch.nn.Linear or its full name"
+            )
         self.module_type_config[module_type] = quantization_config
         return self
 
@@ -134,7 +146,12 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
 
         Args:
             filter_fn: is called with the node of an operator, and returns whether to quantize the operator.
+
+        Raises:
+            QuantizationError: `filter_fn` cannot be called.
         """
+        if not callable(filter_fn):
+            raise QuantizationError(f"{self.name}: {filter_fn!r} is not a function of a node")
         self.filter_fn = filter_fn
         return self
 
@@ -251,15 +268,34 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         found = sorted({str(n.target) for n in model.graph.nodes if isinstance(n.target, OpOverload)})
         what = ", ".join(found[:12]) + (", ..." if len(found) > 12 else "")
         known = ", ".join(pattern.name for pattern in self.patterns)
+        if any("quantize_per" in name for name in found):
+            return "there is nothing to quantize: the model is quantized already"
         if not self._configs():
             return (
                 f"there is nothing to quantize: {self.name} has no configuration; call set_global, "
                 "set_module_type, set_module_name or set_operator_type first"
             )
+        dtypes = self._dtypes_of_supported(model)
+        if dtypes:
+            return (
+                f"there is nothing to quantize: the layers are {' and '.join(dtypes)}, and {self.name} "
+                "quantizes float32 layers only; call model.float() first"
+            )
         return (
             f"there is nothing to quantize: the model's operators are {what or 'none'}; "
             f"{self.name} can quantize {known}; check the configurations that were set"
         )
+
+    def _dtypes_of_supported(self, model: GraphModule) -> list[str]:
+        """Returns the dtypes of the operators that could be quantized, or nothing if one is float32."""
+        found = set()
+        for node in model.graph.nodes:
+            value = meta.find_val(node) if node.target in self._by_target else None
+            if isinstance(value, torch.Tensor):
+                found.add(value.dtype)
+        if torch.float32 in found:
+            return []
+        return sorted(str(dtype).removeprefix("torch.") for dtype in found if dtype.is_floating_point)
 
     def _configs(self) -> list[QuantizationConfig]:
         tables = (self.operator_type_config, self.module_type_config, self.module_name_config)
@@ -267,10 +303,18 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
         return [config for config in configs if config is not None]
 
     def _warn_of_idle(self, model: GraphModule) -> None:
-        """Warns about configured module names that the model does not have."""
-        if not self.module_name_config:
+        """Warns about configured module names and module types that the model does not have."""
+        if not self.module_name_config and not self.module_type_config:
             return
-        names = {path for node in model.graph.nodes for path, _ in meta.module_types_of(node)}
+        stack = {item for node in model.graph.nodes for item in meta.module_types_of(node)}
+        names, types = {path for path, _ in stack}, {type_name(kind) for _, kind in stack}
+        for kind in self.module_type_config:
+            if type_name(kind) not in types:
+                warnings.warn(
+                    f"{self.name}: the model has no module of type {type_name(kind)}; its configuration is "
+                    "ignored",
+                    stacklevel=4,
+                )
         for name in self.module_name_config:
             if name not in names:
                 warnings.warn(

@@ -131,6 +131,8 @@ def weight(
     low = low if low is not None else (-127 if bits == 8 else -8)
     high = high if high is not None else (127 if bits == 8 else 7)
     if group_size is not None:
+        if not isinstance(group_size, int) or group_size < 1:
+            raise ValueError(f"group_size must be a positive integer, not {group_size!r}")
         if qat:
             raise ValueError(
                 "quantization-aware training does not support weights in groups; use per_channel without a "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
 import operator
@@ -18,6 +19,7 @@ from rushlight.runtime.errors import (
     BackendMissingWarning,
     FileMissingError,
     InvalidArgumentError,
+    InvalidProgramError,
     InvalidTypeError,
 )
 
@@ -82,18 +84,33 @@ def load_native(source: ProgramSource, data: DataSource | None, threads: int | N
 
 def _load_native(source: ProgramSource, data: Any, threads: int | None) -> _native.Program:
     if isinstance(source, (str, os.PathLike)):
-        return _native.load_file(_existing(source), data, threads)
+        path = _existing(source)
+        if os.path.isfile(path):
+            with contextlib.suppress(OSError), open(path, "rb") as file:
+                _refuse_bundled(file.read(8))
+        return _native.load_file(path, data, threads)
     if isinstance(source, bytearray):
         source = bytes(source)  # a copy, because the caller may change the bytearray
     if isinstance(source, (bytes, memoryview)):
+        _refuse_bundled(source[:8])
         return _native.load_buffer(source, data, threads)
     found = contents(source)
     if found is not None:
+        _refuse_bundled(found[:8])
         return _native.load_buffer(found, data, threads)
     raise TypeError(
         "a program must be bytes, a path, an open file object or a compiled program, "
         f"not {type(source).__name__}"
     )
+
+
+def _refuse_bundled(start: bytes | memoryview) -> None:
+    """Raises InvalidProgramError if the first bytes of a program are those of a bundled program."""
+    if start[4:8] == b"BP08":
+        raise InvalidProgramError(
+            "this is a bundled program, not a .pte program: rushlight.runtime.BundledModule runs its test "
+            "cases"
+        )
 
 
 def check_number(name: str, value: object, least: int) -> None:

@@ -1,8 +1,8 @@
 // Gathers rows of a table.
-#include <cstring>
 
 #include "backends/cpu/image.h"
 #include "backends/cpu/step.h"
+#include "core/move_bytes.h"
 
 namespace rushlight::cpu {
 
@@ -40,7 +40,7 @@ class GatherStep final : public Step {
         const uint16_t* const from = static_cast<const uint16_t*>(table_->data) + first;
         microkernels::f16_microkernels().widen(f16_type(table_->dtype), from, out_->sizes[1], to);
       } else {
-        std::memcpy(to, table_->floats() + first, static_cast<size_t>(out_->sizes[1]) * sizeof(float));
+        move_bytes(to, table_->floats() + first, static_cast<size_t>(out_->sizes[1]) * sizeof(float));
       }
     }
     return Error::Ok;

@@ -1,10 +1,10 @@
 // Resizes images: nearest pixel, bilinear (four pixels) or bicubic (16 pixels).
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "backends/cpu/image.h"
 #include "backends/cpu/step.h"
+#include "core/move_bytes.h"
 #include "core/transpose.h"
 
 namespace rushlight::cpu {
@@ -129,8 +129,8 @@ class Resize2dStep final : public Step {
     const int64_t channels = in_.sizes[3];
     const float* line = image + nearest_index(y, scale_h_, in_.sizes[1]) * in_.strides[1];
     for (int64_t x = 0; x < out_.sizes[2]; ++x, to += step) {
-      std::memcpy(to, line + nearest_index(x, scale_w_, in_.sizes[2]) * in_.strides[2],
-                  static_cast<size_t>(channels) * sizeof(float));
+      move_bytes(to, line + nearest_index(x, scale_w_, in_.sizes[2]) * in_.strides[2],
+                 static_cast<size_t>(channels) * sizeof(float));
     }
   }
 

@@ -1,10 +1,10 @@
 // Selects elements at indices along a dimension. The indices are known only at run time.
 #include <atomic>
-#include <cstring>
 
 #include "backends/cpu/image.h"
 #include "backends/cpu/loops.h"
 #include "backends/cpu/step.h"
+#include "core/move_bytes.h"
 
 namespace rushlight::cpu {
 
@@ -65,7 +65,7 @@ class TakeStep final : public Step {
       if (!is_inside(*indices)) return false;
       const float* const chosen = from + *indices * stride;
       if (to_step == 1 && from_step == 1) {
-        std::memcpy(to, chosen, static_cast<size_t>(n) * sizeof(float));
+        move_bytes(to, chosen, static_cast<size_t>(n) * sizeof(float));
       } else {
         for (int64_t i = 0; i < n; ++i) to[i * to_step] = chosen[i * from_step];
       }

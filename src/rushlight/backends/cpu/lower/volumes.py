@@ -195,7 +195,8 @@ def _sources(lowering: Lowering, volumes: list[Tensor], node: Node) -> list[Tens
     if same(n, 1) and len(volumes) <= MAX_SOURCES and isinstance(c, int) and c >= MIN_PIECE:
         volumes = [lowering.with_innermost(volume, 1, node) for volume in volumes]
         return [volume.permute(_LAST).squeeze(0) for volume in volumes]
-    # Planes of few channels are copied faster to planes, which the step reads as it reads the first image of a network.
+    # Planes of few channels are copied faster to planes. The step reads these as the first step of a network
+    # reads an image.
     has_planes = isinstance(c, int) and c * len(volumes) < _FEW_CHANNELS
     order = (0, 2, 1, 3, 4) if has_planes else _LAST
     joined = lowering.new_tensor((n, c * len(volumes), d, h, w), order, volumes[0].dtype)
