@@ -97,8 +97,8 @@ bool PackedConvolution::prefers_dots(int64_t pieces, int64_t piece) const {
 
 int64_t PackedConvolution::dot_floats() const {
   if (!kernels->packed->dots || outputs > kernels->packed->dot_columns || groups != 1) return 0;
-  // With longer sums, panels are more exact.
-  if (depth() > kTermsOfSum * kernels->width) return 0;
+  // A lane adds up few of the terms. With very long sums, panels are more exact.
+  if (depth() > 2 * kTermsOfSum * kernels->width) return 0;
   const bool is_faster = channels < kFewChannels ? prefers_dots(1, depth()) : prefers_dots(taps(), channels);
   return is_faster ? DotTile::padded_columns(outputs) * depth() : 0;
 }

@@ -21,6 +21,11 @@ RL_INLINE Floats with_sign(Floats magnitude, Floats sign) {
 }
 RL_INLINE Floats power_of_two(Ints exponent) { return as_floats((exponent + 127) << 23); }
 
+// (e^r - 1 - r) / r for |r| <= log(2) / 2.
+RL_INLINE Floats exp_polynomial(Floats r) {
+  return polynomial(r, {1.381432055e-03f, 8.368850686e-03f, 4.166840017e-02f, 1.666651964e-01f, 4.999999404e-01f}) * r;
+}
+
 // The common part of exp_of_rest() and expm1(). Sets n to the integer nearest to x / log 2, and r to x - n log 2.
 // Returns (e^r - 1 - r) / r.
 RL_INLINE Floats exp_series(Floats x, Floats* r, Ints* n) {
@@ -30,8 +35,7 @@ RL_INLINE Floats exp_series(Floats x, Floats* r, Ints* n) {
   *n = as_ints(shifted) - as_ints(splat(magic));
   const Floats whole = shifted - magic;
   *r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
-  return polynomial(*r, {1.381432055e-03f, 8.368850686e-03f, 4.166840017e-02f, 1.666651964e-01f, 4.999999404e-01f}) *
-         *r;
+  return exp_polynomial(*r);
 }
 
 // Sets n to the integer nearest to x / log 2. Returns e^(x - n log 2).
@@ -94,8 +98,17 @@ RL_INLINE Floats tanh(Floats x) {
        z) *
           x +
       x;
-  const Floats large = with_sign(1.0f - 2.0f / (exp(a + a) + 1.0f), x);
-  return select(a < 0.625f, small, select(x != x, x, large));
+  // 1 - 2 / (e^(2 a) + 1), which is 1 from a = 10 on; a clamp to 10 keeps NaN. The low bits of `shifted` are the
+  // exponent bits of a power of two; compare exp_series().
+  const float magic = 12582912.0f + 127.0f;
+  const Floats twice = at_most(a + a, splat(20.0f));
+  const Floats shifted = twice * 1.44269504f + magic;
+  const Floats whole = shifted - magic;
+  const Floats r = (twice - whole * 0.693359375f) + whole * 2.12194440e-4f;
+  const Floats exponential = (exp_polynomial(r) * r + r + 1.0f) * as_floats(as_ints(shifted) << 23);
+  const Floats magnitude = 1.0f - 2.0f / (exponential + 1.0f);
+  const Ints sign = as_ints(x) & static_cast<int32_t>(0x80000000);
+  return select(a < 0.625f, small, as_floats(as_ints(magnitude) | sign));
 }
 
 // erf, 1.2 ulp.
