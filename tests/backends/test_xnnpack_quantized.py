@@ -174,6 +174,19 @@ def test_dynamic(name: str) -> None:
     assert {g.XNNDatatype.xnn_datatype_qdint8, kind} <= set(_values(program))
 
 
+@pytest.mark.damage
+@pytest.mark.parametrize("value", [1e-45, -3e-43, 1e-39])
+def test_dynamic_with_denormal_rows(value: float) -> None:
+    """The scale of such a row is 0 or denormal, so that its reciprocal is infinite."""
+    module = nn.Linear(96, 16)
+    program, x, _ = _quantized(module, (3, 96), dynamic_int8(per_token=True))
+    x[1] = 0
+    x[1, 5] = value
+    for options in ({}, {"backend_options": {"XnnpackBackend": {"microkernels": False}}}):
+        result = _run(program, x, **options)
+        assert (result[1] - module.bias).abs().max() <= 1e-6
+
+
 @pytest.mark.parametrize(
     "module",
     [

@@ -73,7 +73,8 @@ class RequantizeStep final : public Step {
 void choose_row_scale(float least, float most, float* scale, int32_t* zero) {
   least = std::min(least, 0.0f);
   most = std::max(most, 0.0f);
-  const bool is_range = most - least > 0 && std::isfinite(most - least);
+  // The reciprocal of a denormal range is infinite.
+  const bool is_range = std::isfinite(most - least) && std::isfinite(255.0f / (most - least));
   const float inverse = is_range ? 255.0f / (most - least) : 1.0f;
   const float low = least * inverse, high = most * inverse;
   const float exact = (-128.0f + low) + (127.0f + high) > 0 ? -128.0f - low : 127.0f - high;
