@@ -285,3 +285,16 @@ def test_dynamic_shapes_that_do_not_fit() -> None:
         )
     with pytest.raises(ExportError, match="dynamic_shapes needs one entry for each input"):
         rushlight.compile(nn.ReLU(), (X,), dynamic_shapes=({0: dim}, None))
+
+
+def test_errors_of_the_decomposition_by_torch() -> None:
+    def write(x: torch.Tensor) -> torch.Tensor:
+        y = x * 1
+        flat = y.ravel()
+        y.t().put_(torch.tensor([0, -1]), torch.ones(2))
+        return torch.vander(flat[:4], 3)
+
+    with pytest.raises(
+        ExportError, match="torch cannot decompose the model into Core ATen: ValueError: Cannot"
+    ):
+        rushlight.compile(Function(write), (torch.randn(6, 6),))

@@ -64,7 +64,8 @@ def decompose(program: ExportedProgram, preserve: Collection[OpOverload] = ()) -
             result = _decompose_fast(program, preserve)
         except NeedsFallback:
             _clear_pending_symbols(program)
-            core = _decompose_by_torch(program, preserve)
+            with plain_words(what="torch cannot decompose the model into Core ATen"):
+                core = _decompose_by_torch(program, preserve)
             result = make_program(core, core.graph_module, core.graph, core.graph_signature)
     result.facts = facts
     _normalize_constants(result)

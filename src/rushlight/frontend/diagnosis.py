@@ -232,18 +232,19 @@ def _without_torch_logs() -> Iterator[None]:
 
 
 @contextmanager
-def plain_words(model: torch.nn.Module | None = None) -> Iterator[None]:
+def plain_words(model: torch.nn.Module | None = None, what: str | None = None) -> Iterator[None]:
     """Replaces torch's errors by an ExportError with an explanation and the user's source line.
 
-    Errors whose cause is not known are raised unchanged. Torch's log messages about the explained errors and
-    the graph that torch prints are dropped.
+    Errors whose cause is not known are raised unchanged, unless `what` is given. Torch's log messages about
+    the explained errors and the graph that torch prints are dropped.
 
     Args:
         model: the module that is exported. If torch raises an error while it runs one of the model's
             modules, the ExportError names this module too.
+        what: what failed if torch raises an error of unknown cause.
 
     Raises:
-        ExportError: torch raised an error that this module can explain.
+        ExportError: torch raised an error that this module can explain, or any error if `what` is given.
     """
     try:
         with _without_torch_logs():
@@ -255,6 +256,8 @@ def plain_words(model: torch.nn.Module | None = None) -> Iterator[None]:
         place = _line_of_user(error)
         if help_text is None:
             called = None if model is None else _module_called(error, model)
+            if called is None and what is not None:
+                raise ExportError(f"{what}: {type(error).__name__}: {_reason(error)}") from error
             if called is None:
                 raise
             where = f"{place}: " if place else ""
