@@ -75,7 +75,7 @@ Error PackedConvolution::choose_lhs() {
   has_dots_ = false;
   if (in_.count > 1) RL_TRY(choose_piece());
   if (dot_weights && rows_ > 1 && !has_lines_) {
-    has_dots_ = gathers_ ? prefers_dots(1, depth()) : prefers_dots(taps() * pieces(), piece_);
+    has_dots_ = !gathers_ && piece_ % kernels->width == 0 && prefers_dots(taps() * pieces(), piece_);
   }
   return Error::Ok;
 }
@@ -98,17 +98,17 @@ bool PackedConvolution::prefers_dots(int64_t pieces, int64_t piece) const {
 int64_t PackedConvolution::dot_floats() const {
   if (!kernels->packed->dots || outputs > kernels->packed->dot_columns || groups != 1) return 0;
   // A lane adds up few of the terms. With very long sums, panels are more exact.
-  if (depth() > 2 * kTermsOfSum * kernels->width) return 0;
-  const bool is_faster = channels < kFewChannels ? prefers_dots(1, depth()) : prefers_dots(taps(), channels);
-  return is_faster ? DotTile::padded_columns(outputs) * depth() : 0;
+  if (channels % kernels->width != 0 || depth() > 2 * kTermsOfSum * kernels->width) return 0;
+  return prefers_dots(taps(), channels) ? DotTile::padded_columns(outputs) * depth() + kernels->width : 0;
 }
 
 void PackedConvolution::set_dot_weights(float* to) {
   const int64_t width = packing().columns(outputs);
+  while (reinterpret_cast<uintptr_t>(to) % (static_cast<size_t>(kernels->width) * sizeof(float)) != 0) ++to;
+  dot_weights = to;
   for (int64_t j = 0; j < DotTile::padded_columns(outputs); ++j) {
     for (int64_t l = 0; l < depth(); ++l) *to++ = j < outputs ? weights.floats[l * width + j] : 0.0f;
   }
-  dot_weights = to - dot_floats();
 }
 
 Error PackedConvolution::check_prologue() const {

@@ -58,13 +58,13 @@ struct PanelTile {
 };
 
 // c[i, j] = epilogue(sum over t < taps, l < k of rows[t * row_step + i][first + l] * b[j * b_step + t * k + l] +
-// bias[j]). b has padded_columns() rows; those after the last column are 0.
+// bias[j]). k is a multiple of a vector. b has padded_columns() rows; those after the last column are 0.
 struct DotTile {
   const float* const* rows;
   int64_t row_step;
   int64_t first;
   int64_t taps, k;
-  const float* b;
+  const float* b;  // aligned to a vector, so that no load reads two cache lines
   int64_t b_step;
   const float* bias;  // [columns, rounded up to vectors], or null
   float* c;

@@ -26,9 +26,9 @@ TEST_P(DotsTest, EveryNumberOfColumnsAndRows) {
   constexpr int64_t kRows = 19, kStep = 20, kGap = 3;
   for (int64_t columns = 1; columns <= kernels.packed->dot_columns; ++columns) {
     for (const int64_t taps : {1, 3}) {
-      for (const int64_t k : {1, 7, 16, 21, 40}) {
+      for (const int64_t vectors : {1, 2, 5}) {
         for (const bool finishes : {false, true}) {
-          const int64_t depth = taps * k, pixel = k + kGap;
+          const int64_t k = vectors * kernels.width, depth = taps * k, pixel = k + kGap;
           const auto a = numbers(taps * kRows * pixel), bias = numbers(kStep), residual = numbers(kRows * kStep);
           auto b = numbers(DotTile::padded_columns(columns) * depth);
           std::fill(b.begin() + columns * depth, b.end(), 0.0f);
@@ -76,24 +76,28 @@ TEST_P(DotsTest, EveryNumberOfColumnsAndRows) {
 }
 
 TEST_P(DotsTest, ConvolutionsOfFewOutputsUseThem) {
-  constexpr int64_t kChannels = 64, kOutputs = 3;
+  constexpr int64_t kChannels = 64, kOutputs = 3, kDepth = 9 * kChannels;
   PackedConvolution c;
   c.kernels = &kernels;
   c.window = {3, 3, 1, 1, 1, 1, 1, 1};
   c.channels = kChannels;
   c.outputs = kOutputs;
-  const auto b = numbers(9 * kChannels * kOutputs);
-  const PackedMatrix packed(kernels, b, 9 * kChannels, kOutputs);
+  const auto b = numbers(kDepth * kOutputs);
+  const PackedMatrix packed(kernels, b, kDepth, kOutputs);
   c.weights = PackedWeights(packed.data());
-  ASSERT_EQ(c.dot_floats(), 9 * kChannels * kOutputs);
-  std::vector<float> weights(static_cast<size_t>(c.dot_floats()));
-  c.set_dot_weights(weights.data());
-  ASSERT_EQ(c.dot_weights, weights.data());
+  ASSERT_EQ(c.dot_floats(), kOutputs * kDepth + kernels.width);
+  std::vector<float> memory(static_cast<size_t>(c.dot_floats()), 7.0f);
+  c.set_dot_weights(memory.data());
+  ASSERT_GE(c.dot_weights, memory.data());
+  ASSERT_LE(c.dot_weights + kOutputs * kDepth, memory.data() + memory.size());
   for (int64_t j = 0; j < kOutputs; ++j) {
-    for (int64_t l = 0; l < 9 * kChannels; ++l) {
-      ASSERT_EQ(weights[static_cast<size_t>(j * 9 * kChannels + l)], b[static_cast<size_t>(l * kOutputs + j)]);
+    for (int64_t l = 0; l < kDepth; ++l) {
+      ASSERT_EQ(c.dot_weights[j * kDepth + l], b[static_cast<size_t>(l * kOutputs + j)]);
     }
   }
+  c.channels = kChannels + 1;
+  EXPECT_EQ(c.dot_floats(), 0);
+  c.channels = kChannels;
   c.outputs = kernels.packed->dot_columns + 1;
   EXPECT_EQ(c.dot_floats(), 0);
 }

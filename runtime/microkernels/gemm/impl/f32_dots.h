@@ -21,6 +21,8 @@ inline constexpr int kDotColumns = 6;
 constexpr int dot_rows(int columns) { return columns == 1 ? 8 : columns == 2 ? 4 : 2; }
 #endif
 
+inline constexpr int64_t kMaxDots = 32;  // vectors of a tile, rounded up
+
 // Returns the sums of the lanes of `Count` vectors, in this order. Count = 2 * Half.
 template <int Half = kWidth / 2>
 RL_INLINE Floats sums_of_lanes(const Floats* v) {
@@ -34,66 +36,74 @@ RL_INLINE Floats sums_of_lanes(const Floats* v) {
   }
 }
 
-// Computes rows [first, first + Rows) without bias and epilogue. Rows after `last` are computed as `last`.
+// Computes vectors whose lanes add up to the sums of rows [first, first + Rows). Rows after `last` are computed as
+// `last`.
 template <int Rows, int Columns>
 RL_INLINE void dot_tile_of(const DotTile& t, int64_t first, int64_t last, float* sums) {
-  constexpr int kSums = Rows * Columns, kVectors = (kSums + kWidth - 1) / kWidth * kWidth;
-  Floats acc[kVectors];
-  RL_UNROLL for (int i = 0; i < kVectors; ++i) acc[i] = Floats{};
+  Floats acc[Rows][Columns];
+  zero_sums<Rows, Columns>(acc);
   const float* b = t.b;
   const float* const* rows = t.rows;
   for (int64_t tap = 0; tap < t.taps; ++tap, rows += t.row_step, b += t.k) {
     const float* a[Rows];
     RL_UNROLL for (int i = 0; i < Rows; ++i) a[i] = rows[first + i < last ? first + i : last] + t.first;
-    const auto add_terms = [&](const auto& read, int64_t l) {
+    for (int64_t l = 0; l < t.k; l += kWidth) {
       Floats x[Rows];
-      RL_UNROLL for (int i = 0; i < Rows; ++i) x[i] = read(a[i] + l);
+      RL_UNROLL for (int i = 0; i < Rows; ++i) x[i] = load(a[i] + l);
       RL_UNROLL for (int j = 0; j < Columns; ++j) {
-        const Floats y = read(b + j * t.b_step + l);
-        RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i * Columns + j] = add_product(acc[i * Columns + j], x[i], y);
+        const Floats y = load(b + j * t.b_step + l);
+        RL_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = add_product(acc[i][j], x[i], y);
       }
-    };
-    int64_t l = 0;
-    for (; l + kWidth <= t.k; l += kWidth) add_terms([](const float* p) { return load(p); }, l);
-    if (const int64_t left = t.k - l; left > 0) add_terms([=](const float* p) { return load_few(p, left); }, l);
+    }
   }
-  RL_UNROLL for (int i = 0; i < kVectors; i += kWidth) store(sums + i, sums_of_lanes(acc + i));
+  store_totals<Rows, Columns>(acc, sums);
+}
+
+// Adds up the lanes of `columns` vectors for each of `rows` rows, applies the epilogue except `op`, and stores the
+// results. `vectors` is the number of vectors that may be read; it is a multiple of a vector.
+RL_ONCE_STATIC void store_dots(const DotTile& t, int64_t first, int64_t rows, int64_t columns, int64_t vectors,
+                               const float* lanes) {
+  float sums[kMaxDots + kWidth];
+  for (int64_t i = 0; i < vectors; i += kWidth) {
+    Floats v[kWidth];
+    RL_UNROLL for (int j = 0; j < kWidth; ++j) v[j] = load(lanes + (i + j) * kWidth);
+    store(sums + i, sums_of_lanes(v));
+  }
+  const Floats bias = t.bias ? load(t.bias) : Floats{};
+  const float* residual = t.epilogue.residual;
+  if (residual) residual += first * t.epilogue.residual_step;
+  for (int64_t i = 0; i < rows; ++i) {
+    store_few(t.c + (first + i) * t.c_step, finish(load(sums + i * columns) + bias, t.epilogue, residual, t.columns),
+              t.columns);
+    if (residual) residual += t.epilogue.residual_step;
+  }
 }
 
 template <int Columns>
 static void dot_columns(int64_t rows, const DotTile& t) {
   constexpr int kRows = dot_rows(Columns);
-  alignas(64) float sums[kRows * Columns + 2 * kWidth] = {};
-  const Floats bias = t.bias ? load(t.bias) : Floats{};
+  constexpr int64_t kVectors = (kRows * Columns + kWidth - 1) / kWidth * kWidth;
+  static_assert(kVectors <= kMaxDots);
+  alignas(64) float lanes[kVectors * kWidth] = {};
   for (int64_t m = 0; m < rows; m += kRows) {
-    dot_tile_of<kRows, Columns>(t, m, rows - 1, sums);
-    const int64_t count = rows - m < kRows ? rows - m : kRows;
-    for (int64_t i = 0; i < count; ++i) {
-      const float* const residual =
-          t.epilogue.residual ? t.epilogue.residual + (m + i) * t.epilogue.residual_step : nullptr;
-      const Floats value = finish(load(sums + i * Columns) + bias, t.epilogue, residual, t.columns);
-      store_few(t.c + (m + i) * t.c_step, value, t.columns);
-    }
+    dot_tile_of<kRows, Columns>(t, m, rows - 1, lanes);
+    store_dots(t, m, rows - m < kRows ? rows - m : kRows, Columns, kVectors, lanes);
   }
-  if (t.epilogue.applies) apply(t.epilogue, t.c, t.c_step, rows, t.columns);
 }
 
 static void dots(int64_t rows, const DotTile& tile) {
-  switch (tile.columns) {
-    case 1:
-      return dot_columns<1>(rows, tile);
-    case 2:
-      return dot_columns<2>(rows, tile);
-    case 3:
-      return dot_columns<3>(rows, tile);
-    case 4:
-      return dot_columns<4>(rows, tile);
-  }
-  if (tile.columns <= 6) return dot_columns<6>(rows, tile);
-  if constexpr (kDotColumns > 6) {
-    if (tile.columns <= 8) return dot_columns<8>(rows, tile);
-    return tile.columns <= 10 ? dot_columns<10>(rows, tile) : dot_columns<12>(rows, tile);
-  }
+  using Function = void (*)(int64_t, const DotTile&);
+#if RL_WIDTH >= 16
+  static constexpr Function by_columns[] = {&dot_columns<1>,  &dot_columns<2>,  &dot_columns<3>,  &dot_columns<4>,
+                                            &dot_columns<6>,  &dot_columns<6>,  &dot_columns<8>,  &dot_columns<8>,
+                                            &dot_columns<10>, &dot_columns<10>, &dot_columns<12>, &dot_columns<12>};
+#else
+  static constexpr Function by_columns[] = {&dot_columns<1>, &dot_columns<2>, &dot_columns<3>,
+                                            &dot_columns<4>, &dot_columns<6>, &dot_columns<6>};
+#endif
+  static_assert(sizeof(by_columns) == kDotColumns * sizeof(Function));
+  by_columns[tile.columns - 1](rows, tile);
+  if (tile.epilogue.applies) apply(tile.epilogue, tile.c, tile.c_step, rows, tile.columns);
 }
 
 }  // namespace rushlight::microkernels::RL_ISA
