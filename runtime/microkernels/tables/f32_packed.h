@@ -72,7 +72,10 @@ struct DotTile {
   int64_t columns;
   Epilogue epilogue;  // the residual may be c
 
-  static int64_t padded_columns(int64_t columns) { return columns <= 4 ? columns : (columns + 1) / 2 * 2; }
+  // There is a function for 1, 3, 4, 6, 8, 10 and 12 columns.
+  static int64_t padded_columns(int64_t columns) {
+    return columns == 2 ? 3 : columns <= 4 ? columns : (columns + 1) / 2 * 2;
+  }
 };
 
 // c[i, j] = epilogue(sum over l < k of lines[l][first + i * step] * b[l, j] + bias[j]). The LHS is stored column by

@@ -14,11 +14,11 @@ inline constexpr int kDotColumns = 12;
 // The rows of a tile. The sums and the operands fit into the registers, and the sums nearly fill whole vectors when
 // their lanes are added up.
 constexpr int dot_rows(int columns) {
-  return columns <= 2 ? 8 : columns == 3 ? 5 : columns <= 6 ? 4 : columns <= 8 ? 3 : 2;
+  return columns == 1 ? 8 : columns == 3 ? 5 : columns <= 6 ? 4 : columns <= 8 ? 3 : 2;
 }
 #else
 inline constexpr int kDotColumns = 6;
-constexpr int dot_rows(int columns) { return columns == 1 ? 8 : columns == 2 ? 4 : 2; }
+constexpr int dot_rows(int columns) { return columns == 1 ? 8 : 2; }
 #endif
 
 inline constexpr int64_t kMaxDots = 32;  // vectors of a tile, rounded up
@@ -94,11 +94,11 @@ static void dot_columns(int64_t rows, const DotTile& t) {
 static void dots(int64_t rows, const DotTile& tile) {
   using Function = void (*)(int64_t, const DotTile&);
 #if RL_WIDTH >= 16
-  static constexpr Function by_columns[] = {&dot_columns<1>,  &dot_columns<2>,  &dot_columns<3>,  &dot_columns<4>,
+  static constexpr Function by_columns[] = {&dot_columns<1>,  &dot_columns<3>,  &dot_columns<3>,  &dot_columns<4>,
                                             &dot_columns<6>,  &dot_columns<6>,  &dot_columns<8>,  &dot_columns<8>,
                                             &dot_columns<10>, &dot_columns<10>, &dot_columns<12>, &dot_columns<12>};
 #else
-  static constexpr Function by_columns[] = {&dot_columns<1>, &dot_columns<2>, &dot_columns<3>,
+  static constexpr Function by_columns[] = {&dot_columns<1>, &dot_columns<3>, &dot_columns<3>,
                                             &dot_columns<4>, &dot_columns<6>, &dot_columns<6>};
 #endif
   static_assert(sizeof(by_columns) == kDotColumns * sizeof(Function));

@@ -1,6 +1,8 @@
 // Tiles with half vectors, for panels that are packed for whole vectors.
 #pragma once
 
+#include <utility>
+
 #include "microkernels/gemm/impl/f32_panel_tile.h"
 #include "microkernels/tables/f32_halves.h"
 
@@ -10,10 +12,16 @@ namespace rushlight::microkernels::RL_ISA {
 // rows of three halves fit into the vector registers.
 inline constexpr int kHalfRows = 10, kRowsOfThree = 8;
 
+// Calls the tile for a row count. All tiles prefetch with every term, which saves code.
+template <int Most, int Halves, int Step>
+static void half_panel_of(int rows, const PanelTile& tile) {
+  panel_of<Float32, Halves, Fetching::Dense, Step>(rows, tile, std::make_integer_sequence<int, Most>{});
+}
+
 static void half_panel(int rows, int halves, const PanelTile& tile) {
-  if (halves == 1) return panel_across<kHalfRows, 1, 2 * kWidth>(rows, tile);
-  if (halves == 2) return panel_across<kHalfRows, 2>(rows, tile);
-  panel_across<kRowsOfThree, 3, 4 * kWidth>(rows, tile);
+  if (halves == 1) return half_panel_of<kHalfRows, 1, 2 * kWidth>(rows, tile);
+  if (halves == 2) return half_panel_of<kHalfRows, 2, 2 * kWidth>(rows, tile);
+  half_panel_of<kRowsOfThree, 3, 4 * kWidth>(rows, tile);
 }
 
 static constexpr F32HalfMicrokernels make_half_table() {
