@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import rushlight
 from rushlight.api import CompiledProgram, compile
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.compiler.config import ExecutorchBackendConfig
+from rushlight.emit.errors import EmitError
 from rushlight.ir.errors import ExportError
 from rushlight.runtime import Runtime
 
@@ -179,6 +182,43 @@ def test_options_that_are_true_or_false(option: str) -> None:
     options: dict[str, Any] = {option: "no"}
     with pytest.raises(TypeError, match=f"{option} must be True or False, not 'no'"):
         compile(Net(), (torch.randn(2, 4),), **options)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("constant_methods", ["version"], "a dict from method name to value, not ['version']"),
+        ("compile_config", {}, "an EdgeCompileConfig, not {}"),
+        ("backend_config", {}, "an ExecutorchBackendConfig, not {}"),
+    ],
+)
+def test_options_of_another_type(option: str, value: Any, expected: str) -> None:
+    options: dict[str, Any] = {option: value}
+    with pytest.raises(TypeError, match=re.escape(f"{option} must be {expected}")):
+        compile(Net(), (torch.randn(2, 4),), **options)
+
+
+def test_memories_and_numbers_of_another_type() -> None:
+    memories: Any = ["sram"]
+    with pytest.raises(TypeError, match="a memory is a Memory, such as .*, not 'sram'"):
+        compile(Net(), (torch.randn(2, 4),), memories=memories)
+    with pytest.raises(EmitError, match="constant 1180591620717411303424: integers have 64 bits"):
+        compile(Net(), (torch.randn(2, 4),), constant_methods={"version": 2**70})
+
+
+def test_constants_of_delegates_do_not_move_to_other_files() -> None:
+    config = ExecutorchBackendConfig(external_constants=True)
+    with pytest.warns(UserWarning, match="external_constants stores no constant in another file"):
+        compile(Net(), (torch.randn(2, 4),), backend_config=config)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compile(Net(), (torch.randn(2, 4),), backend_config=config, partitioner=())
+
+
+def test_a_compiled_program_does_not_run_itself() -> None:
+    program = compile(Net(), (torch.randn(2, 4),))
+    with pytest.raises(TypeError, match=r"must be loaded before it runs: rushlight.load\(program\)"):
+        program(torch.randn(2, 4))
 
 
 def test_numpy_arrays_are_no_inputs() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 from torch._higher_order_ops.executorch_call_delegate import executorch_call_delegate
@@ -64,6 +64,14 @@ class CompiledProgram:
             RuntimeError: `compile` was not called with `generate_etrecord=True`.
         """
         return self.manager.get_etrecord()
+
+    def __call__(self, *args: object, **kwargs: object) -> NoReturn:
+        """Refuses to run: a compiled program is a file, and the runtime runs it.
+
+        Raises:
+            TypeError: always. The message says how to load the program.
+        """
+        raise TypeError("a CompiledProgram must be loaded before it runs: rushlight.load(program)(...)")
 
     def __repr__(self) -> str:
         return f"CompiledProgram(methods={sorted(self.methods)}, bytes={len(self.buffer)})"
@@ -133,11 +141,14 @@ def compile(
             of the model's Python code.
         ValueError: an option of the default partitioner has an unknown value, or is given together with
             `partitioner`.
-        TypeError: an option that is True or False has another value.
+        TypeError: an option has a value of another type.
     """
     for name, value in (("compact", compact), ("generate_etrecord", generate_etrecord), ("digest", digest)):
         if not isinstance(value, bool):
             raise TypeError(f"{name} must be True or False, not {value!r}")
+    _check_type("constant_methods", constant_methods, Mapping, "a dict from method name to value")
+    _check_type("compile_config", compile_config, EdgeCompileConfig, "an EdgeCompileConfig")
+    _check_type("backend_config", backend_config, ExecutorchBackendConfig, "an ExecutorchBackendConfig")
     float32_matmul_precision = chosen_precision(float32_matmul_precision, exact)
     if partitioner is not None and (float32_matmul_precision, compact, weights) != ("highest", False, None):
         raise ValueError(
@@ -168,6 +179,19 @@ def compile(
     if memories:
         backend_config = replace(backend_config, memories=memories)
     return CompiledProgram(edge.to_executorch(backend_config))
+
+
+def _check_type(name: str, value: object, kind: type, expected: str) -> None:
+    """Raises TypeError if an option is neither None nor of its type.
+
+    Args:
+        name: the name of the option.
+        value: its value.
+        kind: its type.
+        expected: the name of the type in the message.
+    """
+    if value is not None and not isinstance(value, kind):
+        raise TypeError(f"{name} must be {expected}, not {value!r}")
 
 
 def _exported_programs(

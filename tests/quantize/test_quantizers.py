@@ -431,12 +431,12 @@ class TestBadInput:
             quantize(model, inputs, quantizer)
 
 
-def warned(quantizer: Any) -> list[str]:
-    """Returns the warnings of a quantizer for an image network."""
-    inputs = (torch.randn(1, 3, 8, 8),)
+def warned(quantizer: Any, model: torch.nn.Module | None = None, sizes: Any = (1, 3, 8, 8)) -> list[str]:
+    """Returns the warnings of a quantizer for a model, or for an image network."""
+    inputs = (torch.randn(sizes),)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        quantize(Image(), inputs, quantizer, [inputs])
+        quantize(model or Image(), inputs, quantizer, [inputs])
     return [str(one.message) for one in caught if one.category is QuantizationWarning]
 
 
@@ -466,6 +466,31 @@ def test_a_backend_that_has_the_form_leaves_fewer() -> None:
     (message,) = warned(XNNPACKQuantizer().set_global(dynamic_int8()))
     # XNNPACKQuantizer does not quantize a convolution with a ReLU dynamically.
     assert "leaves 2 layers in float" in message and "depthwise.conv2d_1, up.conv_transpose2d. " in message
+
+
+class Recurrent(torch.nn.Module):
+    def __init__(self, kind: Any) -> None:
+        super().__init__()
+        self.cells = kind(8, 16)
+        self.head = torch.nn.Linear(16, 4)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        states, _ = self.cells(x)
+        return self.head(states)
+
+
+@pytest.mark.parametrize(
+    ("kind", "operator"),
+    [(torch.nn.LSTM, "lstm.input"), (torch.nn.GRU, "gru.input"), (torch.nn.RNN, "rnn_tanh.input")],
+)
+def test_recurrent_layers_left_in_float_are_named(kind: Any, operator: str) -> None:
+    model = Recurrent(kind)
+    (message,) = warned(CpuQuantizer().set_global(dynamic_int8()), model, (5, 2, 8))
+    assert message.startswith("CpuQuantizer leaves 1 recurrent layer in float") and "cells" in message
+    assert f"set_operator_type(torch.ops.aten.{operator}, None)" in message
+    overload = getattr(aten, operator.split(".")[0]).input
+    quantizer = CpuQuantizer().set_global(dynamic_int8()).set_operator_type(overload, None)
+    assert warned(quantizer, model, (5, 2, 8)) == []
 
 
 def test_convolutions_that_16_bits_make_slower_are_named() -> None:

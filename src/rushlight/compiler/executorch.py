@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -63,6 +64,12 @@ def lower_programs(
             planner.run_multimethod()
     emitted = planned_to_program(planned, config, config_methods)
     check_unchanged(programs, fingerprints)
+    if config.external_constants and emitted.pte.delegate_data and not emitted.external_constants:
+        warnings.warn(
+            "external_constants stores no constant in another file, because only delegates read constants; "
+            "delegate_external_constants_pass_unlifted selects the files of these constants before export",
+            stacklevel=3,
+        )
     return ExecutorchProgramManager(planned, emitted, config_methods, config)
 
 

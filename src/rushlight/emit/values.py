@@ -141,7 +141,11 @@ def scalar_value(value: object, kind: torch._C.JitType | None = None) -> KernelT
     if isinstance(value, bool):
         return Bool(value)
     if isinstance(value, int):
-        return Double(float(value)) if isinstance(kind, torch.FloatType) else Int(value)
+        if isinstance(kind, torch.FloatType):
+            return Double(float(value))
+        if not -(2**63) <= value < 2**63:
+            raise EmitError(f"a program cannot contain the constant {value}: integers have 64 bits")
+        return Int(value)
     if isinstance(value, float):
         return Double(value)
     if isinstance(value, str):

@@ -65,7 +65,7 @@ class Memory:
 
 
 def check_memories(memories: Iterable[Memory]) -> tuple[Memory, ...]:
-    """Checks that ids and names are unique.
+    """Checks the type of each memory, and that ids and names are unique.
 
     Args:
         memories: the memories.
@@ -75,8 +75,12 @@ def check_memories(memories: Iterable[Memory]) -> tuple[Memory, ...]:
 
     Raises:
         ValueError: two memories have the same id or name.
+        TypeError: one of them is no `Memory`.
     """
     found = tuple(memories)
+    for memory in found:
+        if not isinstance(memory, Memory):
+            raise TypeError(f'a memory is a Memory, such as Memory("sram", 1, size=65536), not {memory!r}')
     for what in ("id", "name"):
         values = [getattr(memory, what) for memory in found]
         duplicate = next((value for value in values if values.count(value) > 1), None)

@@ -26,7 +26,7 @@ from rushlight.ir.quantization import FLOATS
 from rushlight.quantize import specs
 from rushlight.quantize.errors import QuantizationError, QuantizationWarning
 from rushlight.quantize.layers import layer_name, listed
-from rushlight.quantize.patterns import Kind, Match, Pattern, find_match, groups_of
+from rushlight.quantize.patterns import RECURRENT, Kind, Match, Pattern, find_match, groups_of
 
 _HISTOGRAM_LIMIT = 3.4e15
 
@@ -251,6 +251,17 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
                 "calibration data quantizes them; set_operator_type(operator, None) removes this "
                 "warning"
             )
+        recurrent = [node for node in model.graph.nodes if self._is_float_recurrent(node)]
+        if recurrent:
+            yield (
+                f"{self.name} leaves {len(recurrent)} recurrent layer{'s' * (len(recurrent) > 1)} in float, "
+                "because no configuration quantizes LSTM, GRU and RNN: "
+                f"{listed([layer_name(node) for node in recurrent])}. "
+                f"set_operator_type(torch.ops.{recurrent[0].target}, None) removes this warning"
+            )
+
+    def _is_float_recurrent(self, node: Node) -> bool:
+        return node.target in RECURRENT and not is_annotated(node) and self.config_of(node) is not None
 
     def weighted(self, model: GraphModule) -> Iterator[tuple[Node, Pattern, QuantizationConfig]]:
         """Yields the linear layers and convolutions that have constant weights and a configuration."""

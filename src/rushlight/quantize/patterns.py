@@ -80,6 +80,7 @@ CONV = frozenset(
     }
 )
 CONV_TRANSPOSE = frozenset({aten.conv_transpose1d.default, aten.conv_transpose2d.input})
+RECURRENT = frozenset({aten.lstm.input, aten.gru.input, aten.rnn_tanh.input, aten.rnn_relu.input})
 ADD = frozenset({aten.add.Tensor, aten.add_.Tensor})
 MUL = frozenset({aten.mul.Tensor, aten.mul_.Tensor})
 CAT = frozenset({aten.cat.default})
