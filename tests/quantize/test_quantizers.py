@@ -485,12 +485,31 @@ class Recurrent(torch.nn.Module):
 )
 def test_recurrent_layers_left_in_float_are_named(kind: Any, operator: str) -> None:
     model = Recurrent(kind)
-    (message,) = warned(CpuQuantizer().set_global(dynamic_int8()), model, (5, 2, 8))
-    assert message.startswith("CpuQuantizer leaves 1 recurrent layer in float") and "cells" in message
-    assert f"set_operator_type(torch.ops.aten.{operator}, None)" in message
-    overload = getattr(aten, operator.split(".")[0]).input
-    quantizer = CpuQuantizer().set_global(dynamic_int8()).set_operator_type(overload, None)
-    assert warned(quantizer, model, (5, 2, 8)) == []
+    for quantizer, reason in (
+        (CpuQuantizer().set_global(static_int8()), "weight_only_int8() and dynamic_int8() quantize their"),
+        (XNNPACKQuantizer().set_global(dynamic_int8()), "XNNPACKQuantizer does not quantize LSTM, GRU and"),
+    ):
+        (message,) = warned(quantizer, model, (5, 2, 8))
+        assert f"{quantizer.name} leaves 1 recurrent layer in float: cells" in message and reason in message
+        assert f"set_operator_type(torch.ops.aten.{operator}, None)" in message
+        quantizer.set_operator_type(getattr(aten, operator.split(".")[0]).input, None)
+        assert warned(quantizer, model, (5, 2, 8)) == []
+
+
+@pytest.mark.parametrize("config", [weight_only_int8(), weight_only_int4(), dynamic_int8()])
+@pytest.mark.parametrize("kind", [torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN])
+def test_matrices_of_recurrent_layers_are_quantized(kind: Any, config: Any) -> None:
+    model = Recurrent(kind).eval()
+    assert warned(CpuQuantizer().set_global(config), model, (5, 2, 8)) == []
+    inputs = (torch.randn(5, 2, 8),)
+    program = quantize(model, inputs, CpuQuantizer().set_global(config))
+    stored: list[Any] = [*program.constants.values(), *program.state_dict.values()]
+    sizes = sorted(tuple(value.shape) for value in stored if value.dtype == torch.int8)
+    gates = {torch.nn.LSTM: 4, torch.nn.GRU: 3, torch.nn.RNN: 1}[kind]
+    assert sizes == sorted([(4, 16), (16 * gates, 8), (16 * gates, 16)])
+    with torch.no_grad():
+        got, want = program.module()(*inputs), model(*inputs)
+    assert (got - want).abs().max() < 0.1 * want.abs().max()
 
 
 def test_convolutions_that_16_bits_make_slower_are_named() -> None:

@@ -155,6 +155,7 @@ enum class Operation : uint8_t {
   Take = 35,
   CumulativeSum = 36,
   Int8GroupedConv2d = 37,
+  WeightOnlyRecurrent = 38,
 };
 
 // Applies X to the name of each member of Operation.
@@ -195,7 +196,8 @@ enum class Operation : uint8_t {
   X(GroupedConv2d) \
   X(Take) \
   X(CumulativeSum) \
-  X(Int8GroupedConv2d)
+  X(Int8GroupedConv2d) \
+  X(WeightOnlyRecurrent)
 
 // What a size, stride or offset is: operations on a stack, each followed by its operand if it has one.
 // 
@@ -850,6 +852,33 @@ struct WeightOnlyGemm : flatbuffer::Table {
   bool has_epilogue() const { return field(24) != nullptr; }
 };
 
+// A Recurrent whose weights are 8- or 4-bit numbers in groups, each with a scale.
+struct WeightOnlyRecurrent : flatbuffer::Table {
+  using Table::Table;
+  // [steps, batch, columns]; columns are the gates in blocks of units.
+  flatbuffer::Operand projected() const { return {"projected", scalar<uint32_t>(4, 0)}; }
+  // int8 [columns, hidden], or two numbers a byte.
+  flatbuffer::Operand weight() const { return {"weight", scalar<uint32_t>(6, 0)}; }
+  flatbuffer::Operand bias() const { return {"bias", scalar<uint32_t>(8, flatbuffer::kNoOperand)}; }
+  // [columns, groups].
+  flatbuffer::Operand weight_scale() const { return {"weight_scale", scalar<uint32_t>(10, 0)}; }
+  // State and cell before the first step, [batch, hidden]; zeros if they are absent.
+  flatbuffer::Operand first_state() const { return {"first_state", scalar<uint32_t>(12, flatbuffer::kNoOperand)}; }
+  flatbuffer::Operand first_cell() const { return {"first_cell", scalar<uint32_t>(14, flatbuffer::kNoOperand)}; }
+  // [steps, batch, hidden].
+  flatbuffer::Operand output() const { return {"output", scalar<uint32_t>(16, 0)}; }
+  // State and cell (none of a GRU) after the last step.
+  flatbuffer::Operand last_state() const { return {"last_state", scalar<uint32_t>(18, 0)}; }
+  flatbuffer::Operand last_cell() const { return {"last_cell", scalar<uint32_t>(20, flatbuffer::kNoOperand)}; }
+  bool is_gru() const { return scalar<bool>(22, false); }
+  uint32_t hidden() const { return scalar<uint32_t>(24, 1); }
+  // Whether the last step comes first.
+  bool is_backward() const { return scalar<bool>(26, false); }
+  uint32_t bits() const { return scalar<uint32_t>(28, 8); }
+  // Numbers of a group.
+  uint32_t group() const { return scalar<uint32_t>(30, 1); }
+};
+
 // A product of int8 rows with a matrix of 4-bit numbers in groups, each with a scale.
 struct Int4Gemm : flatbuffer::Table {
   using Table::Table;
@@ -932,6 +961,7 @@ struct Step : flatbuffer::Table {
   Take operation_as_Take() const { return Take(member(4, static_cast<uint8_t>(Operation::Take))); }
   CumulativeSum operation_as_CumulativeSum() const { return CumulativeSum(member(4, static_cast<uint8_t>(Operation::CumulativeSum))); }
   Int8GroupedConv2d operation_as_Int8GroupedConv2d() const { return Int8GroupedConv2d(member(4, static_cast<uint8_t>(Operation::Int8GroupedConv2d))); }
+  WeightOnlyRecurrent operation_as_WeightOnlyRecurrent() const { return WeightOnlyRecurrent(member(4, static_cast<uint8_t>(Operation::WeightOnlyRecurrent))); }
   uint32_t debug_handle() const { return scalar<uint32_t>(8, 0); }
 };
 
@@ -1666,6 +1696,38 @@ inline constexpr flatbuffer::OperandInfo kWeightOnlyGemmOperands[] = {
   {"weight_scale", 12, false, false, flatbuffer::Effect::Reads},
   {"output", 14, false, false, flatbuffer::Effect::Writes},
 };
+inline constexpr flatbuffer::Field kWeightOnlyRecurrent[] = {
+  {"projected", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"weight", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"bias", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"weight_scale", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"first_state", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"first_cell", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"output", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"last_state", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"last_cell", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"is_gru", flatbuffer::Kind::Bool, 1, false, 0},
+  {"hidden", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"is_backward", flatbuffer::Kind::Bool, 1, false, 0},
+  {"bits", flatbuffer::Kind::Scalar, 4, false, 0},
+  {"group", flatbuffer::Kind::Scalar, 4, false, 0},
+};
+inline constexpr flatbuffer::Bounds kWeightOnlyRecurrentBounds[] = {
+  {10, false, 1, 1048576},
+  {12, false, 4, 8},
+  {13, false, 1, 1048576},
+};
+inline constexpr flatbuffer::OperandInfo kWeightOnlyRecurrentOperands[] = {
+  {"projected", 4, false, false, flatbuffer::Effect::Reads},
+  {"weight", 6, false, false, flatbuffer::Effect::Reads},
+  {"bias", 8, false, true, flatbuffer::Effect::Reads},
+  {"weight_scale", 10, false, false, flatbuffer::Effect::Reads},
+  {"first_state", 12, false, true, flatbuffer::Effect::Reads},
+  {"first_cell", 14, false, true, flatbuffer::Effect::Reads},
+  {"output", 16, false, false, flatbuffer::Effect::Writes},
+  {"last_state", 18, false, false, flatbuffer::Effect::Writes},
+  {"last_cell", 20, false, true, flatbuffer::Effect::Writes},
+};
 inline constexpr flatbuffer::Field kInt4Gemm[] = {
   {"input", flatbuffer::Kind::Scalar, 4, false, 0},
   {"weight", flatbuffer::Kind::Scalar, 4, false, 0},
@@ -1733,7 +1795,7 @@ inline constexpr flatbuffer::Field kPlan[] = {
   {"storages", flatbuffer::Kind::Tables, 4, false, 2},
   {"values", flatbuffer::Kind::Tables, 4, false, 3},
   {"arguments", flatbuffer::Kind::Tables, 4, false, 4},
-  {"steps", flatbuffer::Kind::Tables, 4, false, 52},
+  {"steps", flatbuffer::Kind::Tables, 4, false, 53},
   {"arena_bytes", flatbuffer::Kind::Scalar, 8, false, 0},
 };
 
@@ -1788,16 +1850,17 @@ inline constexpr flatbuffer::TableInfo kTables[] = {
   {"Dequantize", kDequantize, 4, nullptr, 0},
   {"DynamicQuantize", kDynamicQuantize, 8, kDynamicQuantizeBounds, 1},
   {"WeightOnlyGemm", kWeightOnlyGemm, 11, kWeightOnlyGemmBounds, 4},
+  {"WeightOnlyRecurrent", kWeightOnlyRecurrent, 14, kWeightOnlyRecurrentBounds, 3},
   {"Int4Gemm", kInt4Gemm, 13, kInt4GemmBounds, 3},
   {"QuantizedGather", kQuantizedGather, 8, kQuantizedGatherBounds, 4},
   {"Step", kStep, 3, nullptr, 0},
   {"Plan", kPlan, 10, nullptr, 0},
 };
 
-inline constexpr uint16_t kOperationMembers[] = {15, 16, 17, 18, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 34, 35, 36, 37, 38, 39, 40, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 19, 32, 33, 41};
+inline constexpr uint16_t kOperationMembers[] = {15, 16, 17, 18, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 34, 35, 36, 37, 38, 39, 40, 42, 43, 44, 45, 46, 47, 48, 49, 51, 52, 19, 32, 33, 41, 50};
 
 inline constexpr flatbuffer::UnionInfo kUnions[] = {
-  {"Operation", kOperationMembers, 37},
+  {"Operation", kOperationMembers, 38},
 };
 
 }  // namespace descriptors
@@ -1841,8 +1904,9 @@ inline constexpr flatbuffer::OperandList kOperationOperands[] = {
   {"Take", descriptors::kTakeOperands, 3},
   {"CumulativeSum", descriptors::kCumulativeSumOperands, 2},
   {"Int8GroupedConv2d", descriptors::kInt8GroupedConv2dOperands, 5},
+  {"WeightOnlyRecurrent", descriptors::kWeightOnlyRecurrentOperands, 9},
 };
 
-inline constexpr flatbuffer::Schema kPlanSchema = {descriptors::kTables, descriptors::kUnions, 53, 5, "RCP2"};
+inline constexpr flatbuffer::Schema kPlanSchema = {descriptors::kTables, descriptors::kUnions, 54, 5, "RCP2"};
 
 }  // namespace rushlight::cpu::schema

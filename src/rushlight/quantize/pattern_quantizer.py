@@ -26,7 +26,15 @@ from rushlight.ir.quantization import FLOATS
 from rushlight.quantize import specs
 from rushlight.quantize.errors import QuantizationError, QuantizationWarning
 from rushlight.quantize.layers import layer_name, listed
-from rushlight.quantize.patterns import RECURRENT, Kind, Match, Pattern, find_match, groups_of
+from rushlight.quantize.patterns import (
+    RECURRENT,
+    Kind,
+    Match,
+    Pattern,
+    find_match,
+    groups_of,
+    recurrent_matrices,
+)
 
 _HISTOGRAM_LIMIT = 3.4e15
 
@@ -253,10 +261,15 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
             )
         recurrent = [node for node in model.graph.nodes if self._is_float_recurrent(node)]
         if recurrent:
+            reason = (
+                "static configurations do not apply to them; weight_only_int8() and dynamic_int8() quantize "
+                "their weights"
+                if any(pattern.kind is Kind.RECURRENT for pattern in self.patterns)
+                else f"{self.name} does not quantize LSTM, GRU and RNN"
+            )
             yield (
-                f"{self.name} leaves {len(recurrent)} recurrent layer{'s' * (len(recurrent) > 1)} in float, "
-                "because no configuration quantizes LSTM, GRU and RNN: "
-                f"{listed([layer_name(node) for node in recurrent])}. "
+                f"{self.name} leaves {len(recurrent)} recurrent layer{'s' * (len(recurrent) > 1)} in float: "
+                f"{listed([layer_name(node) for node in recurrent])}, because {reason}. "
                 f"set_operator_type(torch.ops.{recurrent[0].target}, None) removes this warning"
             )
 
@@ -334,13 +347,15 @@ class PatternQuantizer(Quantizer):  # type: ignore[misc]
                 )
 
     def _annotate(self, node: Node, pattern: Pattern, config: QuantizationConfig, model: GraphModule) -> None:
-        if pattern.kind is Kind.TABLE:
-            is_static = specs.mode(config) == "static"
-            if not is_static and pattern.weight_only and config.weight is not None:
+        if pattern.kind in (Kind.TABLE, Kind.RECURRENT):
+            if pattern.weight_only and specs.mode(config) != "static" and config.weight is not None:
                 table = node.args[0]
-                assert isinstance(table, Node)
-                spec = weight_specification(table, specs.without_sums(config.weight), 0)
-                write_annotation(node, {table: spec}, None)
+                matrices = recurrent_matrices(node)
+                if pattern.kind is Kind.TABLE:
+                    assert isinstance(table, Node)
+                    matrices = [table]
+                spec = specs.without_sums(config.weight)
+                write_annotation(node, {m: weight_specification(m, spec, 0) for m in matrices}, None)
             return
         if not _applies(node, pattern, config):
             return

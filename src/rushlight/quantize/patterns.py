@@ -12,6 +12,8 @@ from torch._ops import OpOverload
 from torch.fx import Node
 from torchao.quantization.pt2e.quantizer import FixedQParamsQuantizationSpec
 
+from rushlight.ir import meta
+
 aten = torch.ops.aten
 
 
@@ -24,6 +26,7 @@ class Kind(enum.Enum):
     SHARED = "input and output, with the same parameters"
     CONCAT = "all inputs and output, with the same parameters"
     TABLE = "only the weight"
+    RECURRENT = "only the matrices among the weights"
 
 
 @dataclass(frozen=True)
@@ -175,3 +178,15 @@ def groups_of(conv: Node) -> int:
             value: Any = conv.args[index] if index < len(conv.args) else conv.kwargs.get("groups", 1)
             return int(value)
     return 1
+
+
+def recurrent_matrices(node: Node) -> list[Node]:
+    """Returns the constant float32 matrices among the weights of a recurrent layer, in their order."""
+    lists = [arg for arg in node.args if isinstance(arg, (list, tuple))]
+    weights = [item for item in lists[-1] if isinstance(item, Node)] if lists else []
+    return [w for w in weights if w.op == "get_attr" and _is_float32_matrix(w)]
+
+
+def _is_float32_matrix(node: Node) -> bool:
+    value = meta.get_tensor(node)
+    return value is not None and value.dim() == 2 and value.dtype == torch.float32

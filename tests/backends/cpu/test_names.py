@@ -19,7 +19,16 @@ from rushlight.quantize.flow import quantize
 from rushlight.quantize.specs import dynamic_int8, static_int8, weight_only_int4, weight_only_int8
 from rushlight.runtime import Runtime
 
-BY_FIELDS = {"Gemm", "Int8Gemm", "Winograd", "Int8Binary", "Convert", "Recurrent", "WeightOnlyGemm"}
+BY_FIELDS = {
+    "Gemm",
+    "Int8Gemm",
+    "Winograd",
+    "Int8Binary",
+    "Convert",
+    "Recurrent",
+    "WeightOnlyGemm",
+    "WeightOnlyRecurrent",
+}
 
 
 class Half(nn.Module):
@@ -52,6 +61,8 @@ FLOATS: dict[str, tuple[nn.Module, torch.Tensor, set[str]]] = {
 QUANTIZED: dict[str, tuple[nn.Module, torch.Tensor, Any, set[str]]] = {
     "static": (Products(), IMAGE, static_int8, {"int8 convolution", "int8 mult", "int8 add", "int8 mean"}),
     "dynamic": (nn.Linear(32, 8), torch.randn(2, 32), dynamic_int8, {"int8 GEMM", "dynamic quantization"}),
+    "int8 LSTM": (nn.LSTM(32, 32), torch.randn(3, 2, 32), weight_only_int8, {"LSTM with int8 weights"}),
+    "int4 GRU": (nn.GRU(32, 32), torch.randn(3, 2, 32), weight_only_int4, {"GRU with int4 weights"}),
     "int8": (nn.Linear(32, 8), torch.randn(2, 32), weight_only_int8, {"GEMM with int8 weights"}),
     "int4": (
         nn.Linear(32, 8),

@@ -9,11 +9,23 @@ import torch
 from tests.backends.cpu.support import assert_close, expected, lower, plan_of, run
 from tests.backends.cpu.test_values import special
 from torch import nn
+from torch.utils._pytree import tree_leaves
 
+from rushlight.api import compile
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.plan.payload import read_plan, write_plan
-from rushlight.backends.cpu.plan.tables import Copy, Gemm, Recurrent
+from rushlight.backends.cpu.plan.tables import (
+    Copy,
+    Gemm,
+    Plan,
+    Recurrent,
+    WeightOnlyGemm,
+    WeightOnlyRecurrent,
+)
+from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.format.pte import read_pte
+from rushlight.quantize.flow import quantize
+from rushlight.quantize.specs import dynamic_int8, weight_only_int4, weight_only_int8
 from rushlight.runtime import Runtime, RushlightError
 from rushlight.runtime.module import load
 
@@ -112,6 +124,99 @@ def test_thread_counts_give_equal_results() -> None:
     torch.testing.assert_close(results[0], results[1], rtol=1e-6, atol=1e-6)
 
 
+CONFIGS: dict[str, Any] = {
+    "int8": weight_only_int8,
+    "int8 in groups": lambda: weight_only_int8(group_size=20),
+    "int4": lambda: weight_only_int4(group_size=20),
+    "dynamic": dynamic_int8,
+}
+
+
+class Flat:
+    """A model with nested results, which are returned as a list."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+
+    def __call__(self, *inputs: torch.Tensor) -> list[torch.Tensor]:
+        with torch.no_grad():
+            return tree_leaves(self.model(*inputs))
+
+
+def quantized(
+    model: nn.Module, inputs: Any, config: str, shapes: Any = None, target: str | None = None
+) -> tuple[bytes, Any]:
+    """Returns the program file of a quantized model, and a function that computes its flat results."""
+    quantizer = CpuQuantizer().set_global(CONFIGS[config]())
+    program = quantize(model.eval(), inputs, quantizer, dynamic_shapes=shapes)
+    return compile(program, partitioner=[CpuPartitioner(target)]).buffer, Flat(program.module())
+
+
+# Weights of 60 units are converted to floats when the program is loaded, weights of 480 units are not.
+@pytest.mark.parametrize("hidden", [60, 480])
+@pytest.mark.parametrize("batch", [1, 3, 5])
+@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+def test_quantized_weights(kind: type[nn.RNNBase], config: str, batch: int, hidden: int) -> None:
+    torch.manual_seed(4)
+    options = {"bidirectional": hidden == 60, "bias": batch != 3}
+    model, inputs = kind(40, hidden, **options), (torch.randn(3, batch, 40),)  # type: ignore[arg-type]
+    data, eager = quantized(model, inputs, config)
+    assert {type(step.operation) for step in plan_of(data).steps} >= {WeightOnlyGemm, WeightOnlyRecurrent}
+    assert len(data) < 0.4 * sum(4 * parameter.numel() for parameter in model.parameters())
+    assert_close(run(data, inputs), eager(*inputs))
+
+
+@pytest.mark.parametrize("config", ["int8", "int4"])
+def test_dynamic_batch_with_quantized_weights(config: str) -> None:
+    torch.manual_seed(5)
+    model = nn.LSTM(40, 480, batch_first=True)
+    shapes = ({0: torch.export.Dim("batch", min=0, max=4)},)
+    data, eager = quantized(model, (torch.randn(2, 3, 40),), config, shapes)
+    for batch in (1, 4, 3, 0):
+        inputs = (torch.randn(batch, 3, 40),)
+        assert_close(run(data, inputs), eager(*inputs))
+
+
+@pytest.mark.parametrize("hidden", [60, 480])
+@pytest.mark.parametrize("target", ["generic", "avx512", "neon"])
+def test_a_plan_with_quantized_weights_for_another_machine(target: str, hidden: int) -> None:
+    torch.manual_seed(6)
+    model, inputs = nn.GRU(40, hidden), (torch.randn(4, 1, 40),)
+    data, eager = quantized(model, inputs, "int8", target=target)
+    assert_close(run(data, inputs), eager(*inputs))
+
+
+@pytest.mark.threads
+def test_thread_counts_give_equal_results_with_quantized_weights() -> None:
+    torch.manual_seed(7)
+    inputs = (torch.randn(4, 1, 40),)
+    data, eager = quantized(nn.LSTM(40, 480), inputs, "int8")
+    results = [torch.as_tensor(load(data, threads=threads)(*inputs)[0]) for threads in (1, 2)]
+    torch.testing.assert_close(results[0], results[1], rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(results[0], eager(*inputs)[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("change", ["hidden", "no_cell", "bits", "group", "scales"])
+def test_a_wrong_step_with_quantized_weights_is_refused(change: str) -> None:
+    inputs = (torch.randn(3, 1, 40),)
+    data, _ = quantized(nn.LSTM(40, 60), inputs, "int8")
+    (payload,) = read_pte(data).delegate_data
+    plan = read_plan(bytes(payload))
+    step = next(s.operation for s in plan.steps if isinstance(s.operation, WeightOnlyRecurrent))
+    if change == "hidden":
+        step.hidden = 1 << 18
+    elif change == "no_cell":
+        step.last_cell = None
+    elif change == "bits":
+        step.bits = 6
+    elif change == "group":
+        step.group = 7
+    else:
+        step.weight_scale = step.last_state
+    refuse(data, plan, "recurrent|Recurrent|quantized weights")
+
+
 @pytest.mark.parametrize("change", ["hidden", "no_cell", "kind", "shape"])
 def test_a_wrong_step_is_refused(change: str) -> None:
     inputs = (torch.randn(3, 2, 8),)
@@ -127,11 +232,17 @@ def test_a_wrong_step_is_refused(change: str) -> None:
         step.is_gru = True
     else:
         step.projected = step.last_state
+    refuse(data, plan, "recurrent|Recurrent")
+
+
+def refuse(data: bytes, plan: Plan, message: str) -> None:
+    """Checks that the runtime refuses a program whose only plan is replaced."""
+    (payload,) = read_pte(data).delegate_data
     changed = write_plan(plan)
     start = data.index(bytes(payload))
     assert len(changed) <= len(payload)
     file = data[:start] + changed.ljust(len(payload), b"\0") + data[start + len(payload) :]
-    with pytest.raises(RushlightError, match="recurrent|Recurrent"):
+    with pytest.raises(RushlightError, match=message):
         Runtime.get().load_program(file).load_method("forward")
 
 

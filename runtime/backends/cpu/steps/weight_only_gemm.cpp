@@ -1,5 +1,6 @@
 // GEMM of a float LHS and int8 or int4 weights with a scale for each group of numbers.
 #include "backends/cpu/int8.h"
+#include "backends/cpu/scaled_rows.h"
 #include "microkernels/conv/f32.h"
 #include "microkernels/gemm/f32.h"
 
@@ -9,24 +10,14 @@ namespace {
 
 // With at most this many rows, the weights are dequantized in registers, without writing them to memory.
 constexpr int64_t kFewRows = 16;
-// Floats of a tile of rows that are multiplied by kColumns columns before the next terms, so that they stay in the
-// first-level cache.
-constexpr int64_t kTileFloats = 4096, kColumns = 64;
+// Columns of few rows that are computed together.
+constexpr int64_t kColumns = 64;
 
 class WeightOnlyGemmStep final : public Step {
  public:
   Error bind(const schema::WeightOnlyGemm& op, Binder& binder) {
-    const int64_t bits = op.bits(), depth = op.channels(), columns = op.outputs(), group = op.group();
-    RL_TRY(binder.error());
-    RL_REQUIRE((bits == 8 || (bits == 4 && group % 2 == 0)) && depth % group == 0, InvalidProgram,
-               "a weight-only GEMM has unsupported weights: numbers of %lld bits, groups of %lld numbers, rows of %lld "
-               "numbers",
-               static_cast<long long>(bits), static_cast<long long>(group), static_cast<long long>(depth));
-    matrix_.is_int4 = bits == 4;
-    matrix_.depth = depth, matrix_.group = group;
-    matrix_.numbers =
-        reinterpret_cast<const uint8_t*>(binder.int8_constant(op.weight(), columns * matrix_.row_bytes()));
-    matrix_.scales = binder.constant(op.weight_scale(), columns * (depth / group));
+    const int64_t depth = op.channels(), columns = op.outputs();
+    RL_TRY(bind_grouped(binder, op.weight(), op.weight_scale(), {op.bits(), depth, columns, op.group()}, matrix_));
     in_ = binder.input(op.input());
     residual_ = binder.optional_input(op.residual());
     out_ = binder.output(op.output());
@@ -53,7 +44,7 @@ class WeightOnlyGemmStep final : public Step {
 
   size_t scratch_floats(int64_t workers) const override {
     if (rows_ > kFewRows) return convolution_.scratch_floats(workers);
-    return static_cast<size_t>(padded_rows() * (depth() + workers * kColumns));
+    return static_cast<size_t>(ScaledRows(matrix_, rows_).padded_rows() * (matrix_.depth + workers * kColumns));
   }
 
   Error run(Run& run) override {
@@ -68,50 +59,23 @@ class WeightOnlyGemmStep final : public Step {
   int64_t work() const override { return convolution_.work(); }
 
  private:
-  int64_t depth() const { return matrix_.depth; }
-  // Returns the rows of the tile that begins at `row`.
-  int64_t tile_rows(int64_t row) const {
-    const int64_t most = microkernels::int8_microkernels().scaled_rows;
-    return most == 1 || rows_ - row == 1 ? 1 : rows_ - row <= 4 ? 4 : most;
-  }
-  int64_t padded_rows() const {
-    int64_t row = 0;
-    while (row < rows_) row += tile_rows(row);
-    return row;
-  }
-
   Error run_few_rows(Run& run) const {
     if (rows_ == 0) return Error::Ok;
     const int64_t columns = convolution_.outputs;
     const int64_t workers = work() < kSerialWork ? 1 : run.workers;
-    for (int64_t row = 0; row < rows_; row += tile_rows(row)) {
-      pack_scaled_rows(in_->floats() + row * depth(), depth(), rows_ - row, tile_rows(row),
-                       matrix_.part(0, 1, 0, depth()), run.scratch + row * depth());
-    }
+    const ScaledRows rows(matrix_, rows_);
+    const int64_t padded = rows.padded_rows();
+    rows.pack(in_->floats(), matrix_.depth, run.scratch);
     for_workers(run.context, workers, divide_up(columns, kColumns), [&](int64_t worker, int64_t begin, int64_t end) {
-      float* const sums = run.scratch + padded_rows() * (depth() + worker * kColumns);
+      float* const sums = run.scratch + padded * (matrix_.depth + worker * kColumns);
       for (int64_t j = begin * kColumns; j < std::min(end * kColumns, columns); j += kColumns) {
         const int64_t n = std::min(kColumns, columns - j);
-        multiply(run.scratch, j, n, sums);
+        std::fill_n(sums, padded * n, 0.0f);
+        rows.add_products(run.scratch, j, n, sums, n);
         for (int64_t i = 0; i < rows_; ++i) finish(i, j, n, sums + i * n);
       }
     });
     return Error::Ok;
-  }
-
-  // Computes the sums of n columns from `column` on.
-  void multiply(const float* x, int64_t column, int64_t n, float* sums) const {
-    std::fill_n(sums, padded_rows() * n, 0.0f);
-    for (int64_t row = 0, tile; row < rows_; row += tile) {
-      tile = tile_rows(row);
-      const int64_t part = kTileFloats / tile;
-      for (int64_t first = 0; first < depth(); first += part) {
-        const int64_t last = std::min(first + part, depth());
-        microkernels::int8_microkernels().add_scaled_dots(
-            static_cast<int>(tile),
-            {x + row * depth() + first * tile, matrix_.part(column, n, first, last), sums + row * n, n});
-      }
-    }
   }
 
   // Applies bias, residual, clamp and activation to a part of a row of results, and writes it to the output.

@@ -42,7 +42,8 @@ class CpuQuantizer(PatternQuantizer):
     It quantizes linear layers and convolutions (with batch norm in training, and ReLU or clamp), transposed
     convolutions, additions and multiplications (with ReLU or clamp), concatenations, average pooling and
     means, elementwise functions after quantized operators, and operators that only move or clamp values.
-    Dynamic and weight-only configurations also quantize the weights of embeddings.
+    Dynamic and weight-only configurations also quantize the weights of embeddings, and the matrices of LSTM,
+    GRU and RNN.
 
     It quantizes softmax only on request, by `set_operator_type(torch.ops.aten.softmax.int, static_int8())`,
     because 8 bits are often too inexact for attention. Small devices can then compute softmax without float32
@@ -55,6 +56,7 @@ class CpuQuantizer(PatternQuantizer):
         Pattern("conv", p.CONV, Kind.WEIGHTED, p.CLAMP),
         Pattern("conv_transpose", p.CONV_TRANSPOSE, Kind.WEIGHTED, p.CLAMP, weight_axis=1),
         Pattern("embedding", p.EMBEDDING, Kind.TABLE, weight_only=True),
+        Pattern("recurrent", p.RECURRENT, Kind.RECURRENT, weight_only=True),
         Pattern("add", p.ADD, Kind.BINARY, p.CLAMP),
         Pattern("mul", p.MUL, Kind.BINARY, p.CLAMP),
         Pattern("cat", p.CAT, Kind.CONCAT, always=False),

@@ -12,6 +12,7 @@ from torch.fx import Node
 
 from rushlight.backends.cpu.options import Options
 from rushlight.backends.cpu.plan.aliases import Aliases
+from rushlight.backends.cpu.plan.int8 import GroupedWeight
 from rushlight.backends.cpu.plan.node import Chain, ChainInstruction, Convolution, PlanNode
 from rushlight.backends.cpu.plan.operation import Operation
 from rushlight.backends.cpu.plan.sizes import Size, Symbols, same
@@ -108,6 +109,10 @@ class Lowering:
         if isinstance(node, (int, float)):
             return torch.tensor(float(node))
         return self.constants.get(node) if isinstance(node, Node) else None
+
+    def grouped_weight(self, node: object) -> GroupedWeight | None:
+        """Returns the int8 or int4 matrix that a node dequantizes; None if it dequantizes no such matrix."""
+        return None
 
     def sizes(self, node: Node) -> tuple[Size, ...]:
         """Returns the sizes of a node's tensor."""

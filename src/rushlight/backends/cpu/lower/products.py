@@ -9,6 +9,7 @@ from rushlight.backends.cpu.lower.attention import as_rank_4, decomposed_attenti
 from rushlight.backends.cpu.lower.lowering import ChainBuilder, Lowering
 from rushlight.backends.cpu.lower.nodes import is_empty, rank_of
 from rushlight.backends.cpu.lower.row import Row
+from rushlight.backends.cpu.plan.int8 import GroupedWeight, WeightOnlyLinear
 from rushlight.backends.cpu.plan.node import Chain, Convolution
 from rushlight.backends.cpu.plan.sizes import product, same
 from rushlight.backends.cpu.plan.tables import BinaryFunction, MatMul
@@ -64,6 +65,38 @@ def product_of(
     )
     lowering.emit(step, node)
     return out
+
+
+def weight_only_product_of(
+    lowering: Lowering, node: Node, x: Tensor, weight: GroupedWeight, bias: torch.Tensor | None
+) -> Tensor:
+    """Emits x @ weight.T + bias for a matrix of 8-bit or 4-bit numbers, and returns its row-major result.
+
+    Args:
+        lowering: the steps emitted so far.
+        node: the node that the step computes.
+        x: the float32 LHS [.., k].
+        weight: [n, k].
+        bias: [n], or None.
+    """
+    left = lowering.contiguous(x, node)
+    out = lowering.new_tensor((*x.sizes[:-1], weight.values.shape[0]))
+    step = WeightOnlyLinear(
+        input=rows_as_image(left),
+        output=rows_as_image(out),
+        weight=weight.values[:, :, None, None],
+        bias=bias,
+        grouped=weight,
+    )
+    lowering.emit(step, node)
+    return out
+
+
+def rows_as_image(tensor: Tensor) -> Tensor:
+    """Returns a row-major tensor [.., columns] as a view [1, 1, rows, columns]."""
+    image = tensor.view((1, 1, product(tensor.sizes[:-1]), tensor.sizes[-1]))
+    assert image is not None
+    return image
 
 
 def _product(

@@ -14,6 +14,7 @@ from torch.fx import Node
 from rushlight.backends.cpu.lower.images import by_axis, channel_scale, output_of
 from rushlight.backends.cpu.lower.int8_functions import Int8Function
 from rushlight.backends.cpu.lower.lowering import in_order, order_of, result_order
+from rushlight.backends.cpu.lower.products import rows_as_image, weight_only_product_of
 from rushlight.backends.cpu.lower.quantized_lowering import (
     INT8_VALUES,
     MOVES,
@@ -29,7 +30,6 @@ from rushlight.backends.cpu.plan.int8 import (
     Int4Linear,
     Int8Convolution,
     ResidualSum,
-    WeightOnlyLinear,
     int8_range,
 )
 from rushlight.backends.cpu.plan.sizes import Size, product, same
@@ -332,13 +332,15 @@ def _linear(lowering: QuantizedLowering, node: Node) -> bool:
 
     def result(dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         out = lowering.new_tensor(lowering.sizes(node), dtype=dtype)
-        return out, _as_image(out)
+        return out, rows_as_image(out)
 
     values = weight.values[:, :, None, None]
     offset = _bias(lowering, bias, values.shape[0])
     pair_of_rows = None if scales is None else (scales[0], scales[1])
     int8_matrix = Int8Weight(values, weight.scales)
-    _finish_product(lowering, node, source, int8_matrix, result, _as_image(left), pair_of_rows, bias=offset)
+    _finish_product(
+        lowering, node, source, int8_matrix, result, rows_as_image(left), pair_of_rows, bias=offset
+    )
     return True
 
 
@@ -348,17 +350,8 @@ def _weight_only_product(
     weight = lowering.grouped_weight(weight_node)
     if weight is None:
         return False
-    left = lowering.contiguous(lowering.tensor(source), node)
-    out = lowering.new_tensor(lowering.sizes(node))
-    step = WeightOnlyLinear(
-        input=_as_image(left),
-        output=_as_image(out),
-        weight=weight.values[:, :, None, None],
-        bias=_bias(lowering, bias, weight.values.shape[0]),
-        grouped=weight,
-    )
-    lowering.emit(step, node)
-    lowering.set_tensor(node, out)
+    offset = _bias(lowering, bias, weight.values.shape[0])
+    lowering.set_tensor(node, weight_only_product_of(lowering, node, lowering.tensor(source), weight, offset))
     return True
 
 
@@ -371,10 +364,10 @@ def _int4_product(
     left, scales, zeros = lowering.quantize_rows(unquantized, lowering.dynamic_params[source], node)
     out = lowering.new_tensor(lowering.sizes(node))
     step = Int4Linear(
-        input=_as_image(left),
+        input=rows_as_image(left),
         row_scale=scales,
         row_zero_point=zeros,
-        output=_as_image(out),
+        output=rows_as_image(out),
         weight=weight.values[:, :, None, None],
         bias=_bias(lowering, bias, weight.values.shape[0]),
         grouped=weight,
@@ -382,13 +375,6 @@ def _int4_product(
     lowering.emit(step, node)
     lowering.set_tensor(node, out)
     return True
-
-
-def _as_image(tensor: Tensor) -> Tensor:
-    """Returns a row-major tensor [.., columns] as a view [1, 1, rows, columns]."""
-    image = tensor.view((1, 1, product(tensor.sizes[:-1]), tensor.sizes[-1]))
-    assert image is not None
-    return image
 
 
 def _embedding(lowering: QuantizedLowering, node: Node) -> bool:

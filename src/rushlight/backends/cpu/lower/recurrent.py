@@ -10,9 +10,10 @@ from torch.fx import Node
 
 from rushlight.backends.cpu.lower.lowering import Lowering
 from rushlight.backends.cpu.lower.nodes import rank_of
-from rushlight.backends.cpu.lower.products import product_of
+from rushlight.backends.cpu.lower.products import product_of, weight_only_product_of
 from rushlight.backends.cpu.lower.row import Row
 from rushlight.backends.cpu.pack.panels import padded
+from rushlight.backends.cpu.plan.int8 import GroupedWeight, WeightOnlyRecurrentLayer
 from rushlight.backends.cpu.plan.node import RecurrentLayer
 from rushlight.backends.cpu.plan.sizes import Size
 from rushlight.backends.cpu.plan.tensor import Tensor, constant
@@ -27,23 +28,31 @@ UNITS = 16  # units in a block, whose gates are adjacent: kUnits of runtime/micr
 class _Layer:
     """The weights of one layer in one direction, [gates * hidden, ..]."""
 
-    weight_ih: torch.Tensor
-    weight_hh: torch.Tensor
+    weight_ih: torch.Tensor | GroupedWeight
+    weight_hh: torch.Tensor | GroupedWeight
     bias_ih: torch.Tensor | None
     bias_hh: torch.Tensor | None
 
     @property
     def hidden(self) -> int:
-        return int(self.weight_hh.shape[1])
+        return _columns_of(self.weight_hh)
+
+
+def _columns_of(weight: torch.Tensor | GroupedWeight) -> int:
+    return int((weight.values if isinstance(weight, GroupedWeight) else weight).shape[1])
 
 
 def _in_blocks(rows: torch.Tensor, gates: int) -> torch.Tensor:
     """Reorders [gates * hidden, ..] to [blocks * gates * UNITS, ..]; missing units are zeros."""
     hidden = rows.shape[0] // gates
     blocks = -(-hidden // UNITS)
-    result = torch.zeros(gates, blocks * UNITS, *rows.shape[1:])
-    result[:, :hidden] = rows.detach().float().unflatten(0, (gates, hidden))
+    result = torch.zeros(gates, blocks * UNITS, *rows.shape[1:], dtype=rows.dtype)
+    result[:, :hidden] = rows.detach().unflatten(0, (gates, hidden))
     return result.view(gates, blocks, UNITS, *rows.shape[1:]).transpose(0, 1).flatten(0, 2)
+
+
+def _grouped_in_blocks(weight: GroupedWeight, gates: int) -> GroupedWeight:
+    return GroupedWeight(_in_blocks(weight.values, gates), _in_blocks(weight.scales, gates), weight.bits)
 
 
 def _biases(layer: _Layer, is_gru: bool) -> tuple[torch.Tensor | None, torch.Tensor | None]:
@@ -72,14 +81,16 @@ def recurrent(lowering: Lowering, node: Node) -> None:
     source, first, weights, has_biases, layers, _, _, is_bidirectional, batch_first = arguments
     firsts: list[Any] = [first, None] if is_gru else list(first)
     starts = [_start(lowering, item) for item in firsts]
-    parameters: list[Any] = [lowering.constant_value(item) for item in weights]
+    parameters: list[Any] = [
+        lowering.grouped_weight(item) or lowering.constant_value(item) for item in weights
+    ]
     directions = 2 if is_bidirectional else 1
     each = 4 if has_biases else 2
     x = lowering.tensor(source)
     if batch_first:
         x = x.permute((1, 0, 2))
     steps, batch = x.sizes[:2]
-    hidden = parameters[1].shape[1]
+    hidden = _columns_of(parameters[1])
     count = int(layers) * directions
     last = [lowering.new_tensor((count, batch, hidden)) for _ in range(1 if is_gru else 2)]
     for index in range(count):
@@ -133,28 +144,47 @@ def _direction(
     """
     is_gru = len(ends) == 1
     gates = 3 if is_gru else 4
-    bias, state_bias = (None if b is None else _in_blocks(b, gates) for b in _biases(layer, is_gru))
+    bias, state_bias = (None if b is None else _in_blocks(b.float(), gates) for b in _biases(layer, is_gru))
     # One product for all time steps, with rows in memory order.
     order = (1, 0, 2) if inputs.permute((1, 0, 2)).is_contiguous() else (0, 1, 2)
     flat = inputs.permute(order)
-    projected = product_of(
-        lowering, node, flat, _in_blocks(layer.weight_ih, gates), bias, lowering.stored_dtype(layer.weight_ih)
-    ).permute(order)
-    step = RecurrentLayer(
-        projected=projected,
-        bias=None if state_bias is None else constant(padded(state_bias)),
-        first_state=begin[0],
-        first_cell=begin[1],
-        output=out,
-        last_state=ends[0],
-        last_cell=None if is_gru else ends[1],
-        is_gru=is_gru,
-        hidden=layer.hidden,
-        is_backward=is_backward,
-        weight=_in_blocks(layer.weight_hh, gates),
-        weight_dtype=lowering.stored_dtype(layer.weight_hh),
+    projected = _product(lowering, node, flat, layer.weight_ih, bias, gates).permute(order)
+    operands: dict[str, Any] = {
+        "projected": projected,
+        "bias": None if state_bias is None else constant(padded(state_bias)),
+        "first_state": begin[0],
+        "first_cell": begin[1],
+        "output": out,
+        "last_state": ends[0],
+        "last_cell": None if is_gru else ends[1],
+        "is_gru": is_gru,
+        "hidden": layer.hidden,
+        "is_backward": is_backward,
+    }
+    weight = layer.weight_hh
+    if isinstance(weight, GroupedWeight):
+        grouped = _grouped_in_blocks(weight, gates)
+        lowering.emit(WeightOnlyRecurrentLayer(**operands, weight=grouped.values, grouped=grouped), node)
+        return
+    stored = lowering.stored_dtype(weight)
+    lowering.emit(
+        RecurrentLayer(**operands, weight=_in_blocks(weight.float(), gates), weight_dtype=stored), node
     )
-    lowering.emit(step, node)
+
+
+def _product(
+    lowering: Lowering,
+    node: Node,
+    x: Tensor,
+    weight: torch.Tensor | GroupedWeight,
+    bias: torch.Tensor | None,
+    gates: int,
+) -> Tensor:
+    """Emits the product of the inputs with the input weights, and returns it: [.., columns of all gates]."""
+    if isinstance(weight, GroupedWeight):
+        return weight_only_product_of(lowering, node, x, _grouped_in_blocks(weight, gates), bias)
+    stored = lowering.stored_dtype(weight)
+    return product_of(lowering, node, x, _in_blocks(weight.float(), gates), bias, stored)
 
 
 # Checks: each returns the reason why a node is refused, or None.

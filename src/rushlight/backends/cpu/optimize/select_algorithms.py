@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from rushlight.backends.cpu.cost import grouped_product_cycles
@@ -17,11 +19,23 @@ from rushlight.backends.cpu.pack.panels import (
     winograd_weights,
     winograd_weights_stride2,
 )
-from rushlight.backends.cpu.plan.int8 import Int4Linear, Int8Convolution, WeightOnlyLinear
+from rushlight.backends.cpu.plan.int8 import (
+    Int4Linear,
+    Int8Convolution,
+    WeightOnlyLinear,
+    WeightOnlyRecurrentLayer,
+)
 from rushlight.backends.cpu.plan.node import Convolution, PlanNode, RecurrentLayer
 from rushlight.backends.cpu.plan.operation import Operation
 from rushlight.backends.cpu.plan.sizes import Symbols, same
-from rushlight.backends.cpu.plan.tables import DepthwiseConv2d, Gemm, GroupedConv2d, Recurrent, Winograd
+from rushlight.backends.cpu.plan.tables import (
+    DepthwiseConv2d,
+    Gemm,
+    GroupedConv2d,
+    Recurrent,
+    WeightOnlyRecurrent,
+    Winograd,
+)
 from rushlight.backends.cpu.plan.tensor import Tensor, constant, stored_constant
 
 # Larger weights are not transformed: transformed numbers must be finite for inputs up to 1e19.
@@ -51,21 +65,29 @@ def _selected(step: PlanNode, has_blocks: bool, context: Context) -> Operation[T
     return operation
 
 
-def _recurrent(layer: RecurrentLayer, context: Context) -> Recurrent[Tensor]:
+def _recurrent(layer: RecurrentLayer, context: Context) -> Operation[Tensor]:
+    operands: dict[str, Any] = {
+        "projected": layer.projected,
+        "bias": layer.bias,
+        "first_state": layer.first_state,
+        "first_cell": layer.first_cell,
+        "output": layer.output,
+        "last_state": layer.last_state,
+        "last_cell": layer.last_cell,
+        "is_gru": layer.is_gru,
+        "hidden": layer.hidden,
+        "is_backward": layer.is_backward,
+    }
+    if isinstance(layer, WeightOnlyRecurrentLayer):
+        return WeightOnlyRecurrent(
+            **operands,
+            weight=constant(layer.grouped.stored()),
+            weight_scale=constant(layer.grouped.scales.float().flatten()),
+            bits=layer.grouped.bits,
+            group=layer.grouped.group,
+        )
     weights = pack_panels(layer.weight.t()[None], context.options.target)
-    return Recurrent(
-        projected=layer.projected,
-        weight=stored_constant(weights, layer.weight_dtype),
-        bias=layer.bias,
-        first_state=layer.first_state,
-        first_cell=layer.first_cell,
-        output=layer.output,
-        last_state=layer.last_state,
-        last_cell=layer.last_cell,
-        is_gru=layer.is_gru,
-        hidden=layer.hidden,
-        is_backward=layer.is_backward,
-    )
+    return Recurrent(**operands, weight=stored_constant(weights, layer.weight_dtype))
 
 
 def _convolution(convolution: Convolution, context: Context) -> Operation[Tensor]:

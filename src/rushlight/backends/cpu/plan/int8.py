@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import torch
 
-from rushlight.backends.cpu.plan.node import Convolution
+from rushlight.backends.cpu.plan.node import Convolution, RecurrentLayer
 from rushlight.backends.cpu.plan.operation import Effect, Operand
 from rushlight.backends.cpu.plan.tables import Int8Range
 from rushlight.backends.cpu.plan.tensor import Tensor
@@ -117,6 +117,13 @@ class WeightOnlyLinear(Convolution):
         old = self.grouped
         self.grouped = GroupedWeight(old.values, old.scales * scale[:, None], old.bits)
         self.bias = shift if self.bias is None else self.bias * scale + shift
+
+
+@dataclass(kw_only=True, eq=False)
+class WeightOnlyRecurrentLayer(RecurrentLayer):
+    """A recurrent layer with 8-bit or 4-bit recurrent weights."""
+
+    grouped: GroupedWeight
 
 
 INT4_BLOCK = 32

@@ -68,6 +68,8 @@ def step_name(plan: t.Plan, operation: Operation[int]) -> str:
             return "conversion to float32" if widens else "conversion from float32"
         case t.Recurrent():
             return "GRU" if operation.is_gru else "LSTM"
+        case t.WeightOnlyRecurrent():
+            return f"{'GRU' if operation.is_gru else 'LSTM'} with int{operation.bits} weights"
         case t.WeightOnlyGemm():
             return f"GEMM with int{operation.bits} weights"
         case t.QuantizedGather():

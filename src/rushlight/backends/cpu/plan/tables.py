@@ -1087,6 +1087,46 @@ class WeightOnlyGemm(Operation[V], Generic[V]):
 
 
 @dataclass(kw_only=True)
+class WeightOnlyRecurrent(Operation[V], Generic[V]):
+    """A Recurrent whose weights are 8- or 4-bit numbers in groups, each with a scale."""
+
+    OPERANDS: ClassVar[tuple[Operand, ...]] = (
+        Operand("projected", Effect.READS),
+        Operand("weight", Effect.READS),
+        Operand("bias", Effect.READS),
+        Operand("weight_scale", Effect.READS),
+        Operand("first_state", Effect.READS),
+        Operand("first_cell", Effect.READS),
+        Operand("output", Effect.WRITES),
+        Operand("last_state", Effect.WRITES),
+        Operand("last_cell", Effect.WRITES),
+    )
+
+    projected: V
+    """[steps, batch, columns]; columns are the gates in blocks of units."""
+    weight: V
+    """int8 [columns, hidden], or two numbers a byte."""
+    bias: V | None = None
+    weight_scale: V
+    """[columns, groups]."""
+    first_state: V | None = None
+    """State and cell before the first step, [batch, hidden]; zeros if they are absent."""
+    first_cell: V | None = None
+    output: V
+    """[steps, batch, hidden]."""
+    last_state: V
+    """State and cell (none of a GRU) after the last step."""
+    last_cell: V | None = None
+    is_gru: bool = False
+    hidden: int = 1
+    is_backward: bool = False
+    """Whether the last step comes first."""
+    bits: int = 8
+    group: int = 1
+    """Numbers of a group."""
+
+
+@dataclass(kw_only=True)
 class Int4Gemm(Operation[V], Generic[V]):
     """A product of int8 rows with a matrix of 4-bit numbers in groups, each with a scale."""
 

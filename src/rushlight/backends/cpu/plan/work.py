@@ -78,7 +78,7 @@ def _operations(operation: Operation[int], output: Shape, shape: ShapeOf) -> int
         return 2 * outputs * shape(operation.a)[-1]
     if isinstance(operation, t.Attention):
         return _attention(operation, shape)
-    if isinstance(operation, t.Recurrent):
+    if isinstance(operation, (t.Recurrent, t.WeightOnlyRecurrent)):
         *times, columns = shape(operation.projected)
         return 2 * prod(times) * columns * operation.hidden
     return 0
