@@ -9,10 +9,12 @@ import pytest
 import torch
 from torch import nn
 
+from rushlight.backends.xnnpack.graph import PerTokenDynamicQuant, XNNQuantizedTensorValue
 from rushlight.backends.xnnpack.partitioner import XnnpackPartitioner
+from rushlight.backends.xnnpack.payload import read_payload, write_payload
 from rushlight.backends.xnnpack.quantizer import XNNPACKQuantizer
 from rushlight.exir import to_edge_transform_and_lower
-from rushlight.format.pte import read_pte
+from rushlight.format.pte import PTELayout, read_pte, write_pte
 from rushlight.quantize.flow import quantize
 from rushlight.quantize.specs import dynamic_int8, dynamic_int8_weight_int4, static_int8
 from rushlight.runtime import Runtime, RushlightError
@@ -133,3 +135,27 @@ def test_cut_short(program: tuple[bytearray, int, int, torch.Tensor]) -> None:
     data, start, end, inputs = program
     for size in sorted({*range(start, min(start + 64, end)), *range(start, len(data), 997)}):
         _try(data[:size], inputs)
+
+
+def test_rows_with_more_dimensions_than_the_value_has() -> None:
+    """The payload says that a row has 6 dimensions, but the operator computes a matrix."""
+    x = torch.randn(3, 32)
+    config = dynamic_int8(per_token=True)
+    exported = quantize(nn.Linear(32, 8), (x,), XNNPACKQuantizer().set_global(config), [(x,)])
+    edge = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
+    file = read_pte(edge.to_executorch().buffer)
+    graph, constants = read_payload(bytes(file.delegate_data[0]))
+    changed = 0
+    for value in graph.xvalues:
+        union = value.xvalue_union
+        if isinstance(union, XNNQuantizedTensorValue) and isinstance(
+            union.quant_params, PerTokenDynamicQuant
+        ):
+            assert union.tensor_value is not None
+            union.tensor_value.num_dims, union.tensor_value.dims = 6, [1, 1, 1, 1, 3, 32]
+            union.quant_params.num_nonbatch_dims = 6
+            changed += 1
+    assert changed == 1
+    file.delegate_data = [write_payload(graph, bytes(constants))]
+    with pytest.raises(RushlightError, match="rows of 6 dimensions, but its operator computes 2"):
+        Runtime.get().load_program(write_pte(file, PTELayout())).load_method("forward")

@@ -301,3 +301,23 @@ def test_zero_points_that_no_quantizer_chooses(zero: int) -> None:
         out = torch.zeros(shape, dtype=torch.int8)
         with pytest.raises(RushlightError, match=f"zero point of the input is {zero}, which does not fit"):
             call_kernel(f"rushlight::{name}.out", [*args, out], "quantized")
+
+
+@pytest.mark.damage
+@pytest.mark.parametrize("distance", [1, 8, 64])
+def test_softmax_over_memory_that_overlaps(distance: int) -> None:
+    numbers = wholes((256,))
+    table = exponentials(0.1)
+    before, after = numbers[:128].view(16, 8), numbers[distance : distance + 128].view(16, 8)
+    for source, out in ((before, after), (after, before)):
+        with pytest.raises(RushlightError, match="overlaps that of the input"):
+            call_kernel(
+                "rushlight::quantized_softmax.out", [source, table, 1, *_PROBABILITIES, out], "quantized"
+            )
+    want = torch.zeros_like(before)
+    call_kernel("rushlight::quantized_softmax.out", [before, table, 1, *_PROBABILITIES, want], "quantized")
+    call_kernel("rushlight::quantized_softmax.out", [before, table, 1, *_PROBABILITIES, before], "quantized")
+    assert torch.equal(before, want)
+
+
+_PROBABILITIES = [1 / 256, -128, -128, 127]

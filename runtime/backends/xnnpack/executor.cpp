@@ -180,6 +180,11 @@ Error Executor::build(const Options& options, size_t thread_count, MemoryAllocat
   }
   DelegateOperator failed;
   RL_TRY(infer_shapes(shapes_, &failed));
+  for (size_t i = 0; i < count; ++i) {
+    RL_REQUIRE(operands_[i].row_dims <= shapes_[i].rank, InvalidProgram,
+               "value %zu has scales for rows of %u dimensions, but its operator computes %u dimensions", i,
+               operands_[i].row_dims, shapes_[i].rank);
+  }
   for (size_t i = 0; i < count; ++i) operands_[i].shape = shapes_[i];
   RL_TRY(fuse(graph_, shapes_, options, allocator));
   threads_ = shared_threads(thread_count);

@@ -7,6 +7,22 @@
 
 namespace rushlight::quantized {
 
+namespace {
+
+// Returns whether each result is written over its own number, or over no number. Otherwise numbers would change before
+// they are read again as indices of the table.
+bool is_elementwise(const Tensor& in, const Tensor& out) {
+  const uint8_t* const from = in.const_data_ptr<uint8_t>();
+  const uint8_t* const to = out.const_data_ptr<uint8_t>();
+  if (from + in.nbytes() <= to || to + out.nbytes() <= from) return true;
+  for (int64_t d = 0; d < in.dim(); ++d) {
+    if (in.size(d) > 1 && in.stride(d) != out.stride(d)) return false;
+  }
+  return from == to;
+}
+
+}  // namespace
+
 void quantized_softmax_out(KernelRuntimeContext& context, const Tensor& in, const Tensor& exponentials, int64_t dim,
                            double scale, int64_t zero, int64_t quant_min, int64_t quant_max, Tensor& out) {
   int64_t axis;
@@ -19,6 +35,7 @@ void quantized_softmax_out(KernelRuntimeContext& context, const Tensor& in, cons
       !resize_out_like(context, out, in)) {
     return;
   }
+  RL_KERNEL_REQUIRE(context, is_elementwise(in, out), InvalidArgument, "the memory of out overlaps that of the input");
   const RowMajorInput table(context, exponentials);
   if (context.failed()) return;
   const int32_t* const powers = table.data<int32_t>();

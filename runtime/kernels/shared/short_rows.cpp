@@ -7,6 +7,11 @@
 namespace rushlight {
 namespace {
 
+// Elements of 8 bytes, which may be complex numbers with an alignment of 4 bytes.
+struct Pair {
+  uint32_t words[2];
+};
+
 // Copies `rows` rows of n elements to consecutive elements, and may write kSlackBytes more.
 template <typename T>
 void copy_short_rows(const uint8_t* data, int64_t row_stride, int64_t stride, int64_t rows, int64_t n,
@@ -74,7 +79,7 @@ const uint8_t* ShortRows::read(int operand, const uint8_t* data, int64_t size, i
   const auto copy = size == 1   ? copy_short_rows<uint8_t>
                     : size == 2 ? copy_short_rows<uint16_t>
                     : size == 4 ? copy_short_rows<uint32_t>
-                    : size == 8 ? copy_short_rows<uint64_t>
+                    : size == 8 ? copy_short_rows<Pair>
                                 : copy_short_rows<std::complex<double>>;
   if (outer.dim == 0) {
     copy(data, 0, stride, count, n_, buffer);
