@@ -73,7 +73,7 @@ def programs() -> Iterator[tuple[str, bytes]]:
         for configuration in NAMES:
             if configuration != "high":
                 yield f"{name}-{configuration}.pte", compile_program(exported, configuration)
-    for name in ("digits_cnn", "linear", "attention"):
+    for name in ("digits_cnn", "linear", "attention", "lstm"):
         case = CASES[name]
         for quantizer in QUANTIZERS:
             data = [case.inputs()]
