@@ -119,3 +119,38 @@ def test_bad_input(chain: Any) -> None:
         sensitivity(program, None, quantizer(), [])
     with pytest.raises(QuantizationError, match=r"all layers but .* dB above their error, not 200"):
         hybrid(program, None, quantizer(), data, min_snr_db=200)
+
+
+class Recurrent(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.cells = torch.nn.LSTM(8, 16, num_layers=2)
+        self.head = torch.nn.Linear(16, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        states, (_, cell) = self.cells(x)
+        return self.head(states[-1]) + cell.sum()
+
+
+def test_recurrent_layers_are_measured_as_a_whole() -> None:
+    torch.manual_seed(1)
+    data = [(torch.randn(5, 2, 8),) for _ in range(3)]
+    program = export_float(Recurrent().eval(), data[0])  # type: ignore[arg-type]
+    found = sensitivity(program, None, CpuQuantizer().set_global(weight_only_int4()), data)
+    rows = {row.operator: row for row in found.layers}
+    assert sorted(rows) == ["linear", "lstm"]
+    lstm = rows["lstm"]
+    assert lstm.name == "cells.lstm" and lstm.how.startswith("weights int4")
+    assert lstm.weights == sum(p.numel() for p in torch.nn.LSTM(8, 16, num_layers=2).parameters())
+    assert 5 < lstm.own.snr_db < 60 and 5 < lstm.result.snr_db < 60
+    # The state h and the cell c of both layers have errors only if the LSTM is quantized.
+    float_cells = ExcludeFromQuantization(
+        CpuQuantizer().set_global(weight_only_int4()), layers=["cells.lstm"]
+    )
+    for chosen, is_exact in ((CpuQuantizer().set_global(weight_only_int4()), False), (float_cells, True)):
+        report = compare(program, quantize(program, None, chosen, data), data)
+        states = [row for row in report.layers if row.operator == "lstm"]
+        assert len(states) == 3
+        for row in states:
+            assert row.how == "float" if is_exact else row.how.startswith("weights int4")
+            assert math.isinf(row.accumulated.snr_db) == is_exact

@@ -4,6 +4,7 @@ outputs.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -104,8 +105,16 @@ class Pair:
         self.layers = [layer for layer in found if not layer.moves_only]
 
     def layer_of(self, node: Node) -> Layer | None:
-        """Returns the layer of a node of the quantized program, or None."""
-        return self._all.get(node)
+        """Returns the layer of a node of the quantized program, or None.
+
+        The value of a layer with several results, such as an LSTM, is the tuple of its results.
+        """
+        found = self._all.get(node)
+        items = (self._all.get(user) for user in node.users if user.target is operator.getitem)
+        item = next((item for item in items if item is not None), None)
+        if found is not None or item is None:
+            return found
+        return Layer(item.reference.all_input_nodes[0], node, node)
 
     def own(
         self, layer: Layer, floats: NodeValues, values: NodeValues, inside: frozenset[Node] = frozenset()

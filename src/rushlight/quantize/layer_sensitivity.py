@@ -219,7 +219,7 @@ class SensitivityMeters:
         _add(self._whole, expected, tensors_of(pair.quantized.result(values)))
         for unit in counted("measure layers", self._units):
             value = pair.own(unit.last, floats, values, unit.nodes)
-            unit.own.add(floats[unit.last.reference], value)
+            _add(unit.own, tensors_of(floats[unit.last.reference]), tensors_of(value))
             changed = pair.reference.again(floats, {unit.last.reference: value})
             _add(unit.result, expected, tensors_of(pair.reference.result(changed)))
         self._items += 1

@@ -51,7 +51,7 @@ class Layer:
     @property
     def operator(self) -> str:
         """The name of the operator without its namespace."""
-        op = self._computing.target
+        op = self.computing.target
         return op._schema.name.split("::")[-1] if isinstance(op, OpOverload) else str(op)
 
     @property
@@ -62,11 +62,11 @@ class Layer:
     @property
     def moves_only(self) -> bool:
         """Whether the operator moves values without changing them."""
-        op = self._computing.target
+        op = self.computing.target
         return op in MOVEMENT or getattr(op, "overloadpacket", None) in _DIVISIONS
 
     @property
-    def _computing(self) -> Node:
+    def computing(self) -> Node:
         """The node that computes the value: for an item of several results, the node with the results."""
         source = self.node.args[0] if self.node.target is operator.getitem else self.node
         return source if isinstance(source, Node) else self.node
@@ -158,7 +158,7 @@ def how(layer: Layer) -> str:
     "float".
     """
     activations = weights = ""
-    for arg in layer.node.all_input_nodes:
+    for arg in layer.computing.all_input_nodes:
         if not _is(arg, "dequantize"):
             continue
         text, is_weight = _describe(arg)
