@@ -298,3 +298,13 @@ def test_errors_of_the_decomposition_by_torch() -> None:
         ExportError, match="torch cannot decompose the model into Core ATen: ValueError: Cannot"
     ):
         rushlight.compile(Function(write), (torch.randn(6, 6),))
+
+
+def test_modules_that_cannot_be_exported_are_named() -> None:
+    model, x = nn.Sequential(nn.Linear(4, 4)), torch.randn(2, 4)
+    scripted: Any = torch.jit.trace(model, x)  # type: ignore[no-untyped-call]
+    with pytest.raises(ExportError, match="the model Sequential is a module of TorchScript: give the torch"):
+        rushlight.compile(scripted, (x,))
+    eager: Any = torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, dtype=torch.qint8)  # type: ignore[no-untyped-call]
+    with pytest.raises(ExportError, match="module '0' is a Linear of PyTorch's eager mode quantization"):
+        rushlight.compile(eager, (x,))

@@ -50,10 +50,7 @@ def export_module(
     """
     if example_inputs is None and example_kwargs is None:
         raise ExportError("example_inputs are needed to compile a module")
-    if any(name.startswith("activation_post_process") for name, _ in module.named_children()):
-        raise ExportError(
-            "the model is prepared for quantization, but not converted: call convert_pt2e first"
-        )
+    _check_module(module)
     for value in pytree.tree_leaves((example_inputs, dict(example_kwargs or {}))):
         if isinstance(value, np.ndarray):
             raise ExportError("the example inputs contain a numpy array: convert it with torch.from_numpy")
@@ -80,6 +77,26 @@ def export_module(
     finally:
         for part, training in modes.items():
             part.training = training
+
+
+def _check_module(module: torch.nn.Module) -> None:
+    """Raises ExportError for modules of kinds that torch.export does not support."""
+    if isinstance(module, torch.jit.ScriptModule):
+        raise ExportError(
+            f"the model {module.original_name} is a module of TorchScript: give the torch.nn.Module from "
+            "which torch.jit made it"
+        )
+    for name, part in module.named_modules():
+        if name.startswith("activation_post_process"):
+            raise ExportError(
+                "the model is prepared for quantization, but not converted: call convert_pt2e first"
+            )
+        if type(part).__module__.startswith("torch.ao.nn.quantized"):
+            raise ExportError(
+                f"module {name or 'of the model'!r} is a {type(part).__name__} of PyTorch's eager mode "
+                "quantization, which torch.export does not support: quantize the float model with "
+                "rushlight.quantize.quantize"
+            )
 
 
 def as_programs(programs: ExportedProgram | Mapping[str, ExportedProgram]) -> dict[str, ExportedProgram]:
