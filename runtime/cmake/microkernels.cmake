@@ -20,8 +20,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 # These files contain explicit vectors. -O3 would copy their other loops, a third of the code, and not make them faster.
 rushlight_optimize(vectors FILTER "/isa/int8_(avx2|avx512)\\.cpp$" ${sources})
-# x86-64 processors without AVX2 are rare: their code is optimized for size.
+# x86-64 processors without AVX2 are rare: their code is optimized for size, and has no int8 Winograd convolutions.
 if("avx2" IN_LIST isa_suffixes)
+  list(FILTER sources EXCLUDE REGEX "/int8_winograd_generic\\.cpp$")
   rushlight_optimize(size FILTER "_generic\\.cpp$" ${sources})
   set(generic ${sources})
   list(FILTER generic INCLUDE REGEX "_generic\\.cpp$")

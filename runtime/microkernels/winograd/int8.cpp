@@ -99,7 +99,10 @@ const Int8WinogradMicrokernels* int8_winograd_microkernels(const Int8Microkernel
   if (&kernels == int8_microkernels_named("rvv256")) return &rvv256_winograd::loops;
   if (&kernels == int8_microkernels_named("rvv")) return &rvv_winograd::loops;
 #endif
-  return &kernels == int8_microkernels_named("generic") ? &generic_winograd::loops : nullptr;
+#if !RL_HAS_AVX2  // x86-64 processors without AVX2 are rare, and use int8 GEMMs
+  if (&kernels == int8_microkernels_named("generic")) return &generic_winograd::loops;
+#endif
+  return nullptr;
 }
 
 int best_winograd(const Int8Microkernels& kernels, const Int8WinogradShape& s) {

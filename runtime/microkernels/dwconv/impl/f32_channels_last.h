@@ -253,7 +253,7 @@ inline constexpr int kManyOutputs = 7;
 template <int Kernel, int Stride, int Rows>
 static void depthwise_line(const DepthwiseRun& d, int64_t c) {
   int64_t x = 0;
-  if constexpr (kWidth >= 16 && Stride == 1 && (Kernel == 3 || Kernel == 5)) {
+  if constexpr (kWidth >= 16 && Stride == 1 && Rows > 1 && (Kernel == 3 || Kernel == 5)) {
     if (d.outputs % kManyOutputs == 0 || d.outputs >= 4 * kManyOutputs) {
       for (; x + kManyOutputs <= d.outputs; x += kManyOutputs) {
         depthwise_outputs<Kernel, Stride, Rows, kManyOutputs>(d, x, c);
@@ -380,13 +380,13 @@ static void grouped_outputs(const DepthwiseRun& d, const GroupedChannels& g, int
   grouped_outputs_at<Stride, Rows, Outputs, false>(d, g, at, to);
 }
 
-// The number of adjacent outputs of grouped convolutions.
-template <int Stride>
-inline constexpr int kGroupedOutputs = kWidth >= 16 && Stride == 1 ? kManyOutputs : 4;
+// The number of adjacent outputs of grouped convolutions. A line without a second line is the last one of an image.
+template <int Stride, int Rows>
+inline constexpr int kGroupedOutputs = kWidth >= 16 && Stride == 1 && Rows > 1 ? kManyOutputs : 4;
 
 template <int Stride, int Rows>
 static void grouped_lines(const DepthwiseRun& d, const GroupedChannels& g) {
-  constexpr int kMany = kGroupedOutputs<Stride>;
+  constexpr int kMany = kGroupedOutputs<Stride, Rows>;
   int64_t x = 0;
   for (; x + kMany <= d.outputs; x += kMany) grouped_outputs<Stride, Rows, kMany>(d, g, x);
   // The last outputs overlap the outputs before them.
@@ -400,7 +400,7 @@ static void grouped_lines(const DepthwiseRun& d, const GroupedChannels& g) {
 
 template <int Stride>
 static void grouped_rows(const DepthwiseRun& d, const GroupedChannels& g) {
-  if (d.rows == 2 && (kGroupedOutputs<Stride> > 4 || d.outputs >= 4)) return grouped_lines<Stride, 2>(d, g);
+  if (d.rows == 2 && (kGroupedOutputs<Stride, 2> > 4 || d.outputs >= 4)) return grouped_lines<Stride, 2>(d, g);
   DepthwiseRun row = d;
   for (int64_t r = 0; r < d.rows; ++r, row.lines += d.stride, row.out += d.out_row_step) {
     grouped_lines<Stride, 1>(row, g);
