@@ -16,6 +16,18 @@ Error check_range(size_t offset, size_t size, size_t available) {
   return Error::Ok;
 }
 
+Result<OpenFile> open_path(const char* path) {
+  RL_REQUIRE(path, InvalidArgument, "the path of the file is null");
+  return open_file(path);
+}
+
+// Reads a range of a file of `available` bytes into `buffer`.
+Error read_into(int file, size_t offset, size_t size, size_t available, void* buffer) {
+  RL_TRY(check_range(offset, size, available));
+  RL_REQUIRE(buffer || size == 0, InvalidArgument, "the memory for %zu bytes of a file is null", size);
+  return read_range(file, offset, size, buffer);
+}
+
 void release_memory(void*, void* data, size_t) { platform::release(data); }
 
 }  // namespace
@@ -29,7 +41,7 @@ Result<FreeableBuffer> read_file(int file, size_t offset, size_t size) {
 }
 
 Result<std::unique_ptr<FileDataLoader>> FileDataLoader::open(const char* path) {
-  RL_ASSIGN(const OpenFile opened, open_file(path));
+  RL_ASSIGN(const OpenFile opened, open_path(path));
   return std::unique_ptr<FileDataLoader>(new FileDataLoader(opened.file, opened.size));
 }
 
@@ -46,12 +58,11 @@ Result<FreeableBuffer> FileDataLoader::load(size_t offset, size_t size, SegmentK
 }
 
 Error FileDataLoader::load_into(size_t offset, size_t size, SegmentKind, void* buffer) {
-  RL_TRY(check_range(offset, size, size_));
-  return read_range(file_, offset, size, buffer);
+  return read_into(file_, offset, size, size_, buffer);
 }
 
 Result<std::unique_ptr<MmapDataLoader>> MmapDataLoader::open(const char* path, MlockConfig lock) {
-  RL_ASSIGN(const OpenFile opened, open_file(path));
+  RL_ASSIGN(const OpenFile opened, open_path(path));
   return std::unique_ptr<MmapDataLoader>(new MmapDataLoader(opened.file, opened.size, lock));
 }
 
@@ -69,8 +80,7 @@ Result<FreeableBuffer> MmapDataLoader::load(size_t offset, size_t size, SegmentK
 }
 
 Error MmapDataLoader::load_into(size_t offset, size_t size, SegmentKind, void* buffer) {
-  RL_TRY(check_range(offset, size, size_));
-  return read_range(file_, offset, size, buffer);
+  return read_into(file_, offset, size, size_, buffer);
 }
 
 }  // namespace rushlight

@@ -12,6 +12,7 @@ from torchao.quantization.quant_api import Int8DynamicActivationIntxWeightConfig
 
 import rushlight
 from rushlight.backends.xnnpack import graph as g
+from rushlight.backends.xnnpack.nodes import ConfigPrecisionType
 from rushlight.backends.xnnpack.partitioner import (
     XnnpackDynamicallyQuantizedPartitioner,
     XnnpackFloatingPointPartitioner,
@@ -276,3 +277,25 @@ def test_precisions(partitioner: Any, taken: set[str]) -> None:
     assert any("tanh" in name for name in left) == ("tanh" not in taken)
     got = rushlight.load(bytes(edge.to_executorch().buffer))(x)
     torch.testing.assert_close(torch.as_tensor(got), program.module()(x), rtol=0, atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("precision", "is_dynamic", "left"),
+    [
+        (ConfigPrecisionType.DYNAMIC_QUANT, True, ["relu"]),
+        (ConfigPrecisionType.DYNAMIC_QUANT, False, []),
+        (ConfigPrecisionType.STATIC_QUANT, True, []),
+    ],
+)
+def test_an_activation_after_a_dynamic_product_is_float(
+    precision: ConfigPrecisionType, is_dynamic: bool, left: list[str]
+) -> None:
+    """A partitioner for dynamic quantization alone leaves it to kernels; static products contain theirs."""
+    x = torch.randn(4, 8)
+    config = get_symmetric_quantization_config(is_per_channel=True, is_dynamic=is_dynamic)
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU()).eval()
+    program = quantize(model, (x,), XNNPACKQuantizer().set_global(config), [(x,)])
+    edge = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner(config_precisions=precision)])
+    nodes = get_non_lowered_nodes(edge.exported_program().graph)
+    names = [str(node.target).split(".")[-2] for node in nodes if "aten" in str(node.target)]
+    assert names == left

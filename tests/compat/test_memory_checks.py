@@ -15,6 +15,7 @@ from rushlight.compat.memory_checks import (
     filter_nodes,
     get_node_tensor_specs,
     update_all_tensors_lifetime,
+    update_tensor_lifetime,
 )
 from rushlight.compiler.config import ExecutorchBackendConfig
 from rushlight.compiler.edge import to_edge
@@ -111,6 +112,23 @@ def test_lifetimes_reach_to_the_last_use() -> None:
     x = nodes_by_name(program)["x"]
     assert x.meta["spec"].lifetime == [0, max(nodes.index(user) for user in x.users)]
     assert nodes_by_name(program)["b_total"].meta["spec"].lifetime == [0, len(nodes) - 1]
+
+
+def test_state_lives_from_the_first_to_the_last_node() -> None:
+    program = planned()
+    assert nodes_by_name(program)["b_total"].meta["spec"].lifetime == [0, len(program.graph.nodes) - 1]
+
+
+def test_lifetimes_of_single_uses() -> None:
+    program = planned()
+    nodes, signature = nodes_by_name(program), program.graph_signature
+    spec = TensorSpec(torch.float32, [2])
+    update_tensor_lifetime(program.graph.output_node(), spec, 3, 9)
+    assert spec.lifetime == [3, 3]
+    update_tensor_lifetime(nodes["x"], spec, 5, 9, signature)
+    assert spec.lifetime == [0, 5]
+    update_tensor_lifetime(nodes["b_total"], spec, 1, 9, signature)
+    assert spec.lifetime == [0, 9]
 
 
 def test_memory_lives_as_long_as_what_lies_in_it() -> None:

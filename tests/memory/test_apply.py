@@ -147,7 +147,7 @@ def test_a_state_is_alive_throughout_and_never_overwritten(builder: Any, place: 
     write_back(graph, exported)
     plan_memory(graph, exported)
     spec = meta.get_spec(state)
-    assert spec.lifetime == [0, len(graph.graph.nodes)]
+    assert spec.lifetime == [0, len(graph.graph.nodes) - 1]
     assert len({place(state), place(new), place(y)}) == 3
 
 

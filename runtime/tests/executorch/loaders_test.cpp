@@ -53,5 +53,20 @@ TEST(ExecuTorchLoaders, RefuseBytesOutsideOfTheFile) {
   std::remove(path.c_str());
 }
 
+TEST(ExecuTorchLoaders, RefuseNullPaths) {
+  EXPECT_EQ(extension::FileDataLoader::from(nullptr).error(), Error::InvalidArgument);
+  EXPECT_EQ(extension::MmapDataLoader::from(nullptr).error(), Error::InvalidArgument);
+}
+
+TEST(ExecuTorchLoaders, RefuseNullMemory) {
+  const std::string path = ::testing::TempDir() + "executorch_memory.bin";
+  std::ofstream(path, std::ios::binary) << "0123456789";
+  const runtime::DataLoader::SegmentInfo info(runtime::DataLoader::SegmentInfo::Type::Program);
+  const auto file = extension::FileDataLoader::from(path.c_str());
+  EXPECT_EQ(file->load_into(4, 6, info, nullptr), Error::InvalidArgument);
+  EXPECT_EQ(extension::MmapDataLoader::from(path.c_str())->load_into(4, 6, info, nullptr), Error::InvalidArgument);
+  std::remove(path.c_str());
+}
+
 }  // namespace
 }  // namespace executorch

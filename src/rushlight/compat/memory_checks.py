@@ -146,32 +146,56 @@ def _owns_memory(node: Node) -> bool:
     return node.target in known or node.target is torch.ops.higher_order.executorch_call_delegate
 
 
+def update_tensor_lifetime(
+    node: Node,
+    spec: TensorSpec,
+    node_idx: int,
+    max_node_idx: int,
+    gs: ExportGraphSignature | None = None,
+) -> None:
+    """Extends the lifetime of a tensor spec so that it includes a node.
+
+    The lifetime of the tensor of a placeholder begins at 0. That of a mutable buffer ends at the last node.
+
+    Args:
+        node: the node that uses the tensor.
+        spec: the tensor.
+        node_idx: the index of the node in its graph.
+        max_node_idx: the index of the last node.
+        gs: the signature of the program; None means that it has no mutable buffers.
+    """
+    first, last = spec.lifetime
+    begin = 0 if node.op == "placeholder" else node_idx
+    end = max_node_idx if _is_mutable_buffer(node, gs) else node_idx
+    spec.lifetime = [begin if first is None else min(first, begin), end if last is None else max(last, end)]
+
+
 def update_all_tensors_lifetime(
     graph_module: GraphModule, graph_signature: ExportGraphSignature | None = None
 ) -> set[TensorSpec]:
     """Sets the lifetime of each tensor spec: the indices of the first and the last node that use it.
 
-    The lifetime of constants and mutable buffers extends from the first to the last node. If a spec shares
-    the storage of another spec, the lifetime of the other spec includes its lifetime.
+    The lifetime of mutable buffers extends from the first to the last node. If a spec shares the storage of
+    another spec, the lifetime of the other spec includes its lifetime.
+
+    Args:
+        graph_module: a graph whose nodes have tensor specs.
+        graph_signature: the signature of the program.
 
     Returns:
         All specs.
     """
     nodes = list(graph_module.graph.nodes)
-    lifetimes: dict[TensorSpec, list[int | None]] = {}
-    state = _mutable_buffers(nodes, graph_signature)
+    found: set[TensorSpec] = set()
     for index, node in enumerate(nodes):
         for user in chain([node], filter_nodes(chain(node.args, node.kwargs.values()))):
             for spec in get_node_tensor_specs(user):
-                first = 0 if node.op == "placeholder" else index
-                known = lifetimes.setdefault(spec, [first, index])
-                known[1] = index
-                if spec in state or (spec.const and node.op == "placeholder"):
-                    known[:] = [0, len(nodes) - 1]
-    for spec, lifetime in lifetimes.items():
-        spec.lifetime = lifetime
-    _extend_storage_base_lifetimes(set(lifetimes))
-    return set(lifetimes)
+                if spec not in found:
+                    spec.lifetime = [None, None]
+                    found.add(spec)
+                update_tensor_lifetime(node, spec, index, len(nodes) - 1, graph_signature)
+    _extend_storage_base_lifetimes(found)
+    return found
 
 
 def _extend_storage_base_lifetimes(specs: set[TensorSpec]) -> None:

@@ -299,7 +299,7 @@ def write_plan(method: MethodProblem, plan: Plan) -> None:
 def finish(graph_module: GraphModule, method: MethodProblem) -> None:
     """Writes lifetimes and alignments to the specs, and memory sizes and devices to the graphs."""
     for spec, (first, last) in method.aliases.touched.items():
-        spec.lifetime = [first, last]
+        spec.lifetime = [first, min(last, method.aliases.timeline.last - 1)]
     for module in _graphs(graph_module):
         for node in module.graph.nodes:
             for spec in meta.tensor_specs(node):

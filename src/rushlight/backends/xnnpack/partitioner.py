@@ -272,7 +272,11 @@ class XnnpackPartitioner(Partitioner):
             return "no operator in the delegate reads the quantized result"
         if ConfigPrecisionType.FP32 not in self.precisions and operation(node) not in WEIGHTED:
             product = _fused_product(node)
-            if product is None or self._unsupported_reason(product, context, quantized) is not None:
+            if (
+                product is None
+                or self._unsupported_reason(product, context, quantized) is not None
+                or (self.precisions == {ConfigPrecisionType.DYNAMIC_QUANT} and product in quantized.accepted)
+            ):
                 return "config_precisions does not include floating-point nodes"
         if not self._is_selected(node):
             return _NOT_SELECTED
