@@ -154,9 +154,8 @@ static void add_scaled_dots(int rows, const ScaledDots& dots) {
 typedef uint8_t Bytes __attribute__((vector_size(16)));
 inline constexpr int kTransposed = kLanes < 8 ? 8 : kLanes;  // columns that are transposed together
 
-// Transposes [8, 16] bytes to 16 rows of 8 bytes, which are kTransposed bytes apart.
-RL_INLINE void transpose_bytes(const uint8_t* const (&from)[8], uint8_t* to) {
-  Bytes rows[8];
+// Transposes [8, 16] bytes to 16 rows of 8 bytes. A vector contains two rows.
+RL_INLINE void transpose_bytes(const uint8_t* const (&from)[8], Bytes (&rows)[8]) {
   RL_UNROLL for (int i = 0; i < 8; ++i) std::memcpy(&rows[i], from[i], sizeof(Bytes));
   RL_UNROLL for (int level = 0; level < 3; ++level) {
     Bytes next[8];
@@ -167,9 +166,25 @@ RL_INLINE void transpose_bytes(const uint8_t* const (&from)[8], uint8_t* to) {
     }
     RL_UNROLL for (int i = 0; i < 8; ++i) rows[i] = next[i];
   }
-  RL_UNROLL for (int i = 0; i < 8; ++i) {
-    std::memcpy(to + 2 * i * kTransposed, &rows[i], 8);
-    std::memcpy(to + (2 * i + 1) * kTransposed, reinterpret_cast<const uint8_t*>(&rows[i]) + 8, 8);
+}
+
+// Transposes 16 bytes of each of kTransposed columns to 16 rows.
+RL_INLINE void transpose_columns(const uint8_t* const (&from)[kTransposed], uint8_t* to) {
+  Bytes rows[kTransposed / 8][8];
+  RL_UNROLL for (int c = 0; c < kTransposed / 8; ++c) {
+    transpose_bytes(*reinterpret_cast<const uint8_t* const(*)[8]>(from + 8 * c), rows[c]);
+  }
+  RL_UNROLL for (int i = 0; i < 8; ++i, to += 2 * kTransposed) {
+    if constexpr (kTransposed == 16) {
+      // A processor cannot forward two stores of 8 bytes to one load of 16 bytes.
+      const Bytes a = rows[0][i], b = rows[1][i];
+      const Bytes first = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+      const Bytes second = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+      std::memcpy(to, &first, sizeof(Bytes));
+      std::memcpy(to + kTransposed, &second, sizeof(Bytes));
+    } else {
+      std::memcpy(to, &rows[0][i], sizeof(Bytes));
+    }
   }
 }
 
@@ -179,9 +194,7 @@ template <bool Int4>
 RL_ONCE_STATIC void dequantize_terms(const uint8_t* const (&from)[kTransposed], const float* scales, int64_t width,
                                      float* to) {
   uint8_t bytes[16 * kTransposed];
-  RL_UNROLL for (int c = 0; c < kTransposed; c += 8) {
-    transpose_bytes(*reinterpret_cast<const uint8_t* const(*)[8]>(from + c), bytes + c);
-  }
+  transpose_columns(from, bytes);
   for (int i = 0; i < 16; ++i, to += Int4 ? 2 * width : width) {
     RL_UNROLL for (int v = 0; v < kTransposed; v += kLanes) {
       const Reals scale = load_reals(scales + v);
