@@ -17,7 +17,6 @@ from rushlight.backends.cpu.plan.payload import read_plan, write_plan
 from rushlight.backends.cpu.plan.tables import (
     Copy,
     Gemm,
-    Plan,
     Recurrent,
     WeightOnlyGemm,
     WeightOnlyRecurrent,
@@ -197,53 +196,42 @@ def test_thread_counts_give_equal_results_with_quantized_weights() -> None:
     torch.testing.assert_close(results[0], eager(*inputs)[0], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("change", ["hidden", "no_cell", "bits", "group", "scales"])
-def test_a_wrong_step_with_quantized_weights_is_refused(change: str) -> None:
-    inputs = (torch.randn(3, 1, 40),)
-    data, _ = quantized(nn.LSTM(40, 60), inputs, "int8")
+def refuse(data: bytes, kind: type[Any], field: str, value: object) -> None:
+    """Checks that the runtime refuses a program if a field of its first step of a kind changes.
+
+    Args:
+        data: a program with one plan.
+        kind: the operation of the step.
+        field: the name of the field.
+        value: its new value, or the name of another field with this value.
+    """
     (payload,) = read_pte(data).delegate_data
     plan = read_plan(bytes(payload))
-    step = next(s.operation for s in plan.steps if isinstance(s.operation, WeightOnlyRecurrent))
-    if change == "hidden":
-        step.hidden = 1 << 18
-    elif change == "no_cell":
-        step.last_cell = None
-    elif change == "bits":
-        step.bits = 6
-    elif change == "group":
-        step.group = 7
-    else:
-        step.weight_scale = step.last_state
-    refuse(data, plan, "recurrent|Recurrent|quantized weights")
-
-
-@pytest.mark.parametrize("change", ["hidden", "no_cell", "kind", "shape"])
-def test_a_wrong_step_is_refused(change: str) -> None:
-    inputs = (torch.randn(3, 2, 8),)
-    data = lower(nn.LSTM(8, 16), inputs)[0]
-    (payload,) = read_pte(data).delegate_data
-    plan = read_plan(bytes(payload))
-    step = next(s.operation for s in plan.steps if isinstance(s.operation, Recurrent))
-    if change == "hidden":
-        step.hidden = 1 << 18
-    elif change == "no_cell":
-        step.last_cell = None
-    elif change == "kind":
-        step.is_gru = True
-    else:
-        step.projected = step.last_state
-    refuse(data, plan, "recurrent|Recurrent")
-
-
-def refuse(data: bytes, plan: Plan, message: str) -> None:
-    """Checks that the runtime refuses a program whose only plan is replaced."""
-    (payload,) = read_pte(data).delegate_data
+    step = next(s.operation for s in plan.steps if isinstance(s.operation, kind))
+    setattr(step, field, getattr(step, value) if isinstance(value, str) else value)
     changed = write_plan(plan)
     start = data.index(bytes(payload))
     assert len(changed) <= len(payload)
     file = data[:start] + changed.ljust(len(payload), b"\0") + data[start + len(payload) :]
-    with pytest.raises(RushlightError, match=message):
+    with pytest.raises(RushlightError, match="recurrent|Recurrent|quantized weights"):
         Runtime.get().load_program(file).load_method("forward")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("hidden", 1 << 18), ("last_cell", None), ("is_gru", True), ("projected", "last_state")],
+)
+def test_a_wrong_step_is_refused(field: str, value: object) -> None:
+    refuse(lower(nn.LSTM(8, 16), (torch.randn(3, 2, 8),))[0], Recurrent, field, value)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("hidden", 1 << 18), ("last_cell", None), ("bits", 6), ("group", 7), ("weight_scale", "last_state")],
+)
+def test_a_wrong_step_with_quantized_weights_is_refused(field: str, value: object) -> None:
+    data, _ = quantized(nn.LSTM(40, 60), (torch.randn(3, 1, 40),), "int8")
+    refuse(data, WeightOnlyRecurrent, field, value)
 
 
 def test_projected_states_are_taken_apart() -> None:
