@@ -245,7 +245,9 @@ void Executor::set_addresses() {
     const schema::Value value = values[i];
     uint8_t* const base = bases_[value.storage()];  // null for an argument without elements
     View& view = slots_[i].view;
-    const int64_t offset = expressions_[value.offset()] * static_cast<int64_t>(element_size(view.dtype));
+    // The offset of a view without elements may be outside of the storage.
+    const int64_t first = view.numel() == 0 ? 0 : expressions_[value.offset()];
+    const int64_t offset = first * static_cast<int64_t>(element_size(view.dtype));
     view.data = base == nullptr ? nullptr : base + offset;
   }
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,10 +12,11 @@ from tests.backends.cpu.support import damaged, lower, plan_of, refusals, run
 from torch import nn
 
 from rushlight.backends.cpu.partitioner import CpuPartitioner
-from rushlight.backends.cpu.plan.payload import write_plan
-from rushlight.backends.cpu.plan.tables import Resize2d
+from rushlight.backends.cpu.plan.payload import read_plan, write_plan
+from rushlight.backends.cpu.plan.tables import Expression, Resize2d
 from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.exir import to_edge_transform_and_lower
+from rushlight.format.pte import PTELayout, read_pte, write_pte
 from rushlight.quantize.flow import quantize
 from rushlight.quantize.specs import dynamic_int8, dynamic_int8_weight_int4, static_int8
 from rushlight.runtime import RushlightError
@@ -75,3 +77,18 @@ def test_scales_of_damaged_resize_steps(mode: str, scale: float) -> None:
     assert result.shape == (1, 3, 9, 11)
     if mode == "nearest":
         assert set(result.flatten().tolist()) <= set(inputs[0].relu().flatten().tolist())
+
+
+@pytest.mark.damage
+@pytest.mark.parametrize("offset", [1 << 61, (1 << 63) - 1])
+def test_a_view_without_elements_may_begin_anywhere(offset: int) -> None:
+    x = torch.randn(3, 4)
+    file = read_pte(lower(nn.Sequential(nn.ReLU(), nn.Softmax(-1)), (x,))[0])
+    plan = read_plan(bytes(file.delegate_data[0]))
+    first = len(plan.expressions)
+    plan.expressions += [Expression(code=[0, number]) for number in (offset, 0, 1)]
+    view = replace(plan.values[0], offset=first, sizes=[first + 1], strides=[first + 2])
+    plan.values.append(view)
+    file.delegate_data = [write_plan(plan)]
+    (result,) = run(write_pte(file, PTELayout()), (x,))
+    torch.testing.assert_close(result, torch.softmax(torch.relu(x), -1))
