@@ -196,7 +196,7 @@ RUSHLIGHT_API rushlight_status rushlight_program_load(const char* path, rushligh
 RUSHLIGHT_API rushlight_status rushlight_program_read(const char* path, rushlight_program** program);
 /* Loads a program from `size` bytes at `data`. The bytes must stay valid until the library calls `release(context)`,
  * once, also if there is an error. If `release` is null, the bytes must outlive the program and its methods. Bytes that
- * are not aligned to 16 are copied. */
+ * are not aligned to 64 (x86-64) or 16 are copied. */
 RUSHLIGHT_API rushlight_status rushlight_program_load_buffer(const void* data, size_t size,
                                                              void (*release)(void* context), void* context,
                                                              rushlight_program** program);

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -286,18 +287,27 @@ TEST(CApi, NullArgumentsAreErrors) {
 TEST(CApi, ReleasesBuffersOnce) {
   const auto release = [](void* count) { ++*static_cast<int*>(count); };
   int released = 0;
-  std::vector<uint8_t> bytes = sums(2);
+  const std::vector<uint8_t> program_bytes = sums(2);
+  const size_t size = program_bytes.size();
+  std::vector<uint8_t> memory(size + 64);
+  void* bytes = memory.data();
+  size_t space = memory.size();
+  ASSERT_NE(std::align(64, size, bytes, space), nullptr);  // other bytes would be copied
+  std::memcpy(bytes, program_bytes.data(), size);
   rushlight_program* program = nullptr;
   rushlight_method* method = nullptr;
-  ASSERT_EQ(rushlight_program_load_buffer(bytes.data(), bytes.size(), release, &released, &program), RUSHLIGHT_OK);
+  ASSERT_EQ(rushlight_program_load_buffer(bytes, size, release, &released, &program), RUSHLIGHT_OK);
   ASSERT_EQ(rushlight_method_load(program, "forward", nullptr, &method), RUSHLIGHT_OK);
   rushlight_program_free(program);
   EXPECT_EQ(released, 0);  // the method keeps its program alive
   rushlight_method_free(method);
   EXPECT_EQ(released, 1);
-  EXPECT_EQ(rushlight_program_load_buffer(bytes.data(), 40, release, &released, &program), RUSHLIGHT_INVALID_PROGRAM);
+  EXPECT_EQ(rushlight_program_load_buffer(bytes, 40, release, &released, &program), RUSHLIGHT_INVALID_PROGRAM);
   EXPECT_EQ(program, nullptr);
   EXPECT_EQ(released, 2);
+  const void* const odd = static_cast<uint8_t*>(bytes) + 1;
+  EXPECT_EQ(rushlight_program_load_buffer(odd, 40, release, &released, &program), RUSHLIGHT_INVALID_PROGRAM);
+  EXPECT_EQ(released, 3);  // the copy has no owner
 }
 
 TEST(CApi, RunsOnThreadsOfTheCaller) {

@@ -31,7 +31,7 @@ class LoadedProgram {
   // Loads a program from a file. Returns the errors of Program::load(), or AccessFailed.
   static Result<std::shared_ptr<LoadedProgram>> from_file(const char* path, Mode mode = Mode::Mmap);
   // Loads a program from `size` bytes at `data`. `keep_alive` owns the bytes and is released with the program; null
-  // means that the caller keeps them valid. Bytes that are not aligned to 16 are copied.
+  // means that the caller keeps them valid. Bytes that are not aligned to 64 (x86-64) or 16 are copied.
   static Result<std::shared_ptr<LoadedProgram>> from_buffer(const void* data, size_t size,
                                                             std::shared_ptr<void> keep_alive = nullptr);
   // Loads a program through a custom loader. `keep_alive` owns the loader; null means that the caller keeps it valid.
@@ -74,7 +74,7 @@ class LoadedData final : public NamedDataMap {
   // Loads files. Returns the errors of DataFile::load(), or AccessFailed.
   static Result<std::shared_ptr<LoadedData>> from_files(Span<const char* const> paths);
   // Loads one file from its bytes. `keep_alive` owns the bytes; null means that the caller keeps them valid. Bytes that
-  // are not aligned to 16 are copied.
+  // are not aligned to 64 (x86-64) or 16 are copied.
   static Result<std::shared_ptr<LoadedData>> from_buffer(const void* data, size_t size,
                                                          std::shared_ptr<void> keep_alive = nullptr);
   ~LoadedData();

@@ -97,7 +97,7 @@ public final class Module implements AutoCloseable {
 
   /**
    * Loads a program from a direct buffer, which must not change while the module is used. A buffer that is
-   * aligned to 16 bytes is used in place.
+   * aligned to 64 bytes is used in place.
    *
    * @param program the bytes of a .pte file, from the position to the limit of the buffer
    * @param numThreads the number of threads; 0 means one for each physical core
