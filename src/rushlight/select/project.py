@@ -320,7 +320,8 @@ def _programs(programs: Mapping[str, bytes]) -> str:
     for index, (name, data) in enumerate(programs.items()):
         lines = [", ".join(f"{byte:#04x}" for byte in data[i : i + 20]) for i in range(0, len(data), 20)]
         text = ",\n    ".join(lines)
-        arrays.append(f"alignas(sizeof(void*) == 8 ? 64 : 16) constexpr uint8_t kProgram{index}[] = {{\n    {text}}};\n")
+        alignment = "sizeof(void*) == 8 ? 64 : 16"  # the runtime would copy bytes with a smaller alignment
+        arrays.append(f"alignas({alignment}) constexpr uint8_t kProgram{index}[] = {{\n    {text}}};\n")
         quoted = name.replace("\\", "\\\\").replace('"', '\\"')
         rows.append(f'    {{"{quoted}", kProgram{index}, sizeof(kProgram{index})}},\n')
     return f"""// Written by `rushlight select`.
