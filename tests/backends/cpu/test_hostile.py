@@ -13,7 +13,7 @@ from torch import nn
 
 from rushlight.backends.cpu.partitioner import CpuPartitioner
 from rushlight.backends.cpu.plan.payload import read_plan, write_plan
-from rushlight.backends.cpu.plan.tables import Expression, Resize2d
+from rushlight.backends.cpu.plan.tables import CumulativeSum, Expression, Resize2d
 from rushlight.backends.cpu.quantizer import CpuQuantizer
 from rushlight.exir import to_edge_transform_and_lower
 from rushlight.format.pte import PTELayout, read_pte, write_pte
@@ -77,6 +77,25 @@ def test_scales_of_damaged_resize_steps(mode: str, scale: float) -> None:
     assert result.shape == (1, 3, 9, 11)
     if mode == "nearest":
         assert set(result.flatten().tolist()) <= set(inputs[0].relu().flatten().tolist())
+
+
+@pytest.mark.damage
+def test_the_stride_of_one_element_is_not_used() -> None:
+    x = torch.randn(3, 1, 4)
+    file = read_pte(lower(Sums(), (x,))[0])
+    plan = read_plan(bytes(file.delegate_data[0]))
+    plan.expressions.append(Expression(code=[0, (1 << 61) - 1]))
+    step = next(s.operation for s in plan.steps if isinstance(s.operation, CumulativeSum))
+    for index in (step.input, step.output):
+        plan.values[index].strides[step.axis] = len(plan.expressions) - 1
+    file.delegate_data = [write_plan(plan)]
+    (result,) = run(write_pte(file, PTELayout()), (x,))
+    torch.testing.assert_close(result, torch.exp(torch.relu(x)))
+
+
+class Sums(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.exp(torch.cumsum(torch.relu(x), 1))
 
 
 @pytest.mark.damage

@@ -49,14 +49,16 @@ class CumulativeSumStep final : public Step {
   void add(int64_t row, int64_t first, int64_t n) const {
     const int64_t to_step = loops_.inner_stride(0), from_step = loops_.inner_stride(1);
     const int64_t next = out_->strides[axis_], next_from = in_->strides[axis_], length = out_->sizes[axis_];
-    float* to = out_->floats() + loops_.row(0, row) + first * to_step;
-    const float* from = in_->floats() + loops_.row(1, row) + first * from_step;
+    float* const first_to = out_->floats() + loops_.row(0, row) + first * to_step;
+    const float* const first_from = in_->floats() + loops_.row(1, row) + first * from_step;
     double sums[kColumns] = {};
     if (to_step == 1 && from_step == 1) {
-      for (int64_t i = 0; i < length; ++i, to += next, from += next_from) add_next(sums, from, to, n);
+      for (int64_t i = 0; i < length; ++i) add_next(sums, first_from + i * next_from, first_to + i * next, n);
       return;
     }
-    for (int64_t i = 0; i < length; ++i, to += next, from += next_from) {
+    for (int64_t i = 0; i < length; ++i) {
+      const float* const from = first_from + i * next_from;
+      float* const to = first_to + i * next;
       for (int64_t j = 0; j < n; ++j) {
         sums[j] += static_cast<double>(from[j * from_step]);
         to[j * to_step] = static_cast<float>(sums[j]);
