@@ -66,8 +66,8 @@ def lower_programs(
     check_unchanged(programs, fingerprints)
     if config.external_constants and emitted.pte.delegate_data and not emitted.external_constants:
         warnings.warn(
-            "external_constants stores no constant in another file, because only delegates read constants; "
-            "delegate_external_constants_pass_unlifted selects the files of these constants before export",
+            "external_constants stores no constant in another file, because kernels read no constants; "
+            "delegate_external_constants_pass_unlifted selects the files of constants of delegates",
             stacklevel=3,
         )
     return ExecutorchProgramManager(planned, emitted, config_methods, config)
